@@ -17,11 +17,11 @@ PORT = 8600
 """Of the HTTP API. Chosen: beside the dashboard's 8501, and nobody's standard."""
 
 
-class NotInstalled(Exception):
+class ServerNotInstalled(Exception):
     """A server whose framework is not there; the message says what installs it."""
 
 
-MALFORMED = (SizingError, SharingError, NotInstalled)
+MALFORMED = (SizingError, SharingError, ServerNotInstalled)
 """Errors that say what is wrong with the input, or with how the server is set up."""
 
 
@@ -99,6 +99,6 @@ def _token(given: argparse.Namespace) -> int:
 def _need(module: str, extra: str) -> None:
     """Raises NotInstalled where the framework of a server is missing."""
     if find_spec(module) is None:
-        raise NotInstalled(
+        raise ServerNotInstalled(
             f"This server needs more: pip install -r requirements-{extra}.txt, or inference-sizing[{extra}]."
         )

@@ -21,10 +21,6 @@ MOST_BODY_BYTES = MOST_BODY_MB * MAX_FILE_BYTES
 BODY_S = 30.0
 """In which a request has to arrive. Chosen: 4 MB over a poor line."""
 
-LOCAL_NAMES = frozenset({"localhost", "127.0.0.1", "::1"})
-"""Names of this machine, under which alone a server answers unless told others: a page on the internet whose name leads
-here (DNS rebinding) gets no answer."""
-
 T = TypeVar("T")
 
 

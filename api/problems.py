@@ -36,7 +36,7 @@ class Problem(BaseModel):
     problems: tuple[Fault, ...] = Field(default=(), description="The sentences with the fields that they are about.")
 
 
-class Refused(Exception):
+class RequestRefused(Exception):
     """A request that gets no answer, with the problem to send and its headers."""
 
     def __init__(self, status: HTTPStatus, *faults: Fault, headers: Mapping[str, str] | None = None) -> None:
@@ -47,9 +47,9 @@ class Refused(Exception):
         super().__init__(self.problem.detail)
 
 
-def refused(status: HTTPStatus, sentence: str, headers: Mapping[str, str] | None = None) -> Refused:
+def refused(status: HTTPStatus, sentence: str, headers: Mapping[str, str] | None = None) -> RequestRefused:
     """A request that gets no answer for one reason, which is about no field."""
-    return Refused(status, Fault(path="", detail=sentence), headers=headers)
+    return RequestRefused(status, Fault(path="", detail=sentence), headers=headers)
 
 
 def faults_of(error: SizingError, within: str = "") -> tuple[Fault, ...]:

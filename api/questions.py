@@ -7,7 +7,7 @@ from datetime import date
 from http import HTTPStatus
 from typing import Any
 
-from api.problems import Refused, faults_of
+from api.problems import RequestRefused, faults_of
 from commandline.foreign_text import shown
 from sharing.document import read_document
 from sizing.base.errors import InvalidScenario, SizingError
@@ -87,5 +87,5 @@ def _scenario(raw: object, path: str) -> Scenario:
         scenario = scenario_from(raw)
         understand(scenario)
     except SizingError as error:
-        raise Refused(HTTPStatus.UNPROCESSABLE_ENTITY, *faults_of(error, path)) from None
+        raise RequestRefused(HTTPStatus.UNPROCESSABLE_ENTITY, *faults_of(error, path)) from None
     return scenario

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Awaitable, Callable, Collection
 from datetime import date
 from functools import partial
@@ -18,9 +17,9 @@ from api import questions
 from api.access import demand_page
 from api.limits import Slots, body_of, demand_host, demand_media_type
 from api.openapi import CSV, JSON, OPENAPI, YAML, body, describe_bodies, problems
-from api.problems import MEDIA_TYPE, Fault, Refused, faults_in, faults_of, refused
+from api.problems import MEDIA_TYPE, Fault, RequestRefused, faults_in, faults_of, refused
 from commandline.foreign_text import shown
-from commandline.run import Result, as_json
+from commandline.run import JsonAnswer, as_json
 from sizing.base.errors import SizingError, UnknownName
 from sizing.base.result import Plan
 from sizing.base.version import ENGINE_VERSION
@@ -29,7 +28,6 @@ from sizing.decision.comparison import Comparison
 from sizing.decision.optimised import Optimised
 from sizing.economics.results import CostAnswer
 
-_LOG = logging.getLogger(__name__)
 _TOKEN = HTTPBearer(auto_error=False, description="Asked for where the server has a file of rules (docs/ACCESS.md).")
 
 SECURITY = {
@@ -76,7 +74,7 @@ def _known_parameters(request: Request) -> None:
         if name not in known
     ]
     if faults:
-        raise Refused(HTTPStatus.UNPROCESSABLE_ENTITY, *faults)
+        raise RequestRefused(HTTPStatus.UNPROCESSABLE_ENTITY, *faults)
 
 
 def may_ask(page: str) -> Any:
@@ -95,7 +93,7 @@ def _add_doors(app: FastAPI, names: Collection[str]) -> None:
     async def named(request: Request, go_on: Callable[[Request], Awaitable[Response]]) -> Response:
         try:
             demand_host(request, names)
-        except Refused as refusal:
+        except RequestRefused as refusal:
             response = _response(refusal)
         else:
             response = await go_on(request)
@@ -106,23 +104,23 @@ def _add_doors(app: FastAPI, names: Collection[str]) -> None:
 def _add_faults(app: FastAPI) -> None:
     """Every fault as problem details; of a bug the log has the traceback, and the caller nothing."""
 
-    @app.exception_handler(Refused)
-    async def no(_: Request, refusal: Refused) -> Response:
+    @app.exception_handler(RequestRefused)
+    async def no(_: Request, refusal: RequestRefused) -> Response:
         return _response(refusal)
 
     @app.exception_handler(SizingError)
     async def malformed(_: Request, error: SizingError) -> Response:
-        return _response(Refused(HTTPStatus.UNPROCESSABLE_ENTITY, *faults_of(error)))
+        return _response(RequestRefused(HTTPStatus.UNPROCESSABLE_ENTITY, *faults_of(error)))
 
     @app.exception_handler(RequestValidationError)
     async def parameters(_: Request, error: RequestValidationError) -> Response:
-        return _response(Refused(HTTPStatus.UNPROCESSABLE_ENTITY, *faults_in(error.errors())))
+        return _response(RequestRefused(HTTPStatus.UNPROCESSABLE_ENTITY, *faults_in(error.errors())))
 
     @app.exception_handler(HTTPException)
     async def status(request: Request, error: HTTPException) -> Response:
         known = HTTPStatus(error.status_code)
         sentence = f"{request.method} {request.url.path[:100]}: {known.phrase.lower()}; {OPENAPI} lists what there is."
-        return _response(Refused(known, Fault(path="", detail=sentence), headers=error.headers))
+        return _response(RequestRefused(known, Fault(path="", detail=sentence), headers=error.headers))
 
     @app.exception_handler(Exception)
     async def bug(_: Request, error: Exception) -> Response:
@@ -212,17 +210,17 @@ async def _body(request: Request, allowed: Collection[str]) -> bytes:
     return await body_of(request)
 
 
-async def _answered(slots: Slots, compute: Callable[[], Result]) -> Response:
+async def _answered(slots: Slots, compute: Callable[[], JsonAnswer]) -> Response:
     """An answer, computed and written out in a slot: a large one takes its time, in which others are heard."""
     return Response(await slots.answer(lambda: _printed(compute())), media_type=JSON)
 
 
-def _printed(answer: Result) -> str:
+def _printed(answer: JsonAnswer) -> str:
     """What the command line prints."""
     return f"{as_json(answer)}\n"
 
 
-def _response(refusal: Refused) -> Response:
+def _response(refusal: RequestRefused) -> Response:
     problem = refusal.problem
     return Response(
         problem.model_dump_json(),

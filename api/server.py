@@ -9,9 +9,9 @@ from collections.abc import Sequence
 
 import uvicorn
 
-from api.limits import LOCAL_NAMES
 from api.openapi import OPENAPI
 from api.routes import application
+from sharing.access import LOCAL_NAMES
 from sharing.access.rules import file_of_rules
 from sharing.errors import InvalidRules
 from sizing.planning.plan import warm_up

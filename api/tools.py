@@ -14,7 +14,7 @@ from mcp.server.stdio import stdio_server
 from mcp_types import CallToolRequestParams, CallToolResult, ListToolsResult, PaginatedRequestParams, TextContent, Tool
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, WithJsonSchema
 
-from api.problems import Fault, Refused, faults_of, invalid_arguments
+from api.problems import Fault, RequestRefused, faults_of, invalid_arguments
 from api.questions import comparison_of, plan_of
 from commandline.run import as_json
 from sharing.document import keys_of
@@ -230,7 +230,7 @@ def called(name: str, arguments: dict[str, Any]) -> CallToolResult:
         answer, line = question.answer(_validated(question.takes, arguments))
     except SizingError as error:
         return _refusal(faults_of(error))
-    except Refused as refusal:
+    except RequestRefused as refusal:
         return _refusal(refusal.problem.problems)
     except InvalidLink as error:
         return _refusal(tuple(Fault(path="link", detail=problem) for problem in error.problems))

@@ -12,7 +12,7 @@ from bench.table import Row, render
 from commandline.run import INVALID_INPUT
 
 
-class Benchmark(Protocol):
+class BenchModule(Protocol):
     """What a module must have to be a benchmark."""
 
     NAME: str
@@ -21,11 +21,11 @@ class Benchmark(Protocol):
         """Measure, and return one row per quantity."""
 
 
-def benchmarks() -> dict[str, Benchmark]:
+def benchmarks() -> dict[str, BenchModule]:
     """Every benchmark in this package, by the name of its module."""
     names = [info.name for info in pkgutil.iter_modules(bench.__path__) if not info.name.startswith("_")]
     modules = {name: importlib.import_module(f"bench.{name}") for name in names}
-    return {name: cast(Benchmark, module) for name, module in modules.items() if hasattr(module, "NAME")}
+    return {name: cast(BenchModule, module) for name, module in modules.items() if hasattr(module, "NAME")}
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -45,7 +45,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 0
 
 
-def listed(known: Mapping[str, Benchmark]) -> str:
+def listed(known: Mapping[str, BenchModule]) -> str:
     """One line per benchmark: its name, and what it measures."""
     width = max(map(len, known))
     return "\n".join(f"  {name:{width}}  {benchmark.NAME}" for name, benchmark in known.items())

@@ -59,7 +59,7 @@ LABEL = {900: "15 m", 86_400: "24 h"}
 
 
 @dataclass(frozen=True, kw_only=True)
-class Cost:
+class RefreshCost:
     """What one refresh took."""
 
     wall_s: float
@@ -76,13 +76,13 @@ class Meter:
     def __init__(self, pid: int) -> None:
         self._pid, self._queries, self._bytes = pid, 0, 0
 
-    def measure(self, work: Callable[[], None]) -> Cost:
+    def measure(self, work: Callable[[], None]) -> RefreshCost:
         """Run ``work`` once."""
         self._queries = self._bytes = 0
         inside, own, start = server_cpu_s(self._pid), time.process_time(), time.perf_counter()
         work()
         wall_s = time.perf_counter() - start
-        return Cost(
+        return RefreshCost(
             wall_s=wall_s,
             inside_s=server_cpu_s(self._pid) - inside,
             own_s=time.process_time() - own,
@@ -196,6 +196,6 @@ def _rows(url: str, pid: int, span_s: int, end_s: int) -> list[Row]:
     ]
 
 
-def _walls(what: str, costs: Sequence[Cost], limit: float | None = None) -> Row:
+def _walls(what: str, costs: Sequence[RefreshCost], limit: float | None = None) -> Row:
     walls, beside = tuple(c.wall_s for c in costs), tuple(c.beside_ms for c in costs)
     return Row(what=what, unit="s", samples=walls, beside_ms=beside, limit=limit)

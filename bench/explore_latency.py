@@ -3,9 +3,8 @@
 from collections.abc import Callable
 
 from streamlit.testing.v1 import AppTest
-from streamlit.testing.v1.element_tree import Element
 
-from bench.page_latency import CHANGES, PRESET_KEY, ROOT, RUN_LIMIT_S, input_of, page_times
+from bench.page_latency import CHANGES, PRESET_KEY, ROOT, RUN_LIMIT_S, input_of, page_times, succeed
 from bench.pages_under_test import as_in_a_server
 from bench.table import Row
 from bench.yardstick import Times, in_yardsticks
@@ -42,22 +41,16 @@ def run() -> list[Row]:
 
 
 def _view(app: AppTest, preset: str, view: str) -> Row:
-    _run(app.selectbox(key=PRESET_KEY).select(preset))
+    succeed(app.selectbox(key=PRESET_KEY).select(preset).run())
     app.session_state["show"] = view
-    _run(app)
+    succeed(app.run())
     key = input_of(app)
     before = int(app.text_input(key=key).value or 0)
     with page_times() as times:
         for step in range(1, CHANGES + 1):
             # A value not seen before: what is measured is an answer, not a cache.
-            _run(app.text_input(key=key).set_value(str(before + step)))
+            succeed(app.text_input(key=key).set_value(str(before + step)).run())
     return times.row(f"{preset}, {view}", None if view == "Shared pool" else PAGE_LIMIT)
-
-
-def _run(what: AppTest | Element) -> None:
-    app = what.run()
-    if app.exception:
-        raise RuntimeError(f"{PAGE} failed: {app.exception[0].value}")
 
 
 def _engine() -> list[Row]:

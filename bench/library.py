@@ -23,7 +23,7 @@ NAME = "Scenario library: list and search 10,000 scenarios"
 SCENARIOS, CUSTOMERS, RUNS = 10_000, 100, 15
 WRITERS, EDITS, KILLS = 50, 5_000, 20
 LIMIT = in_yardsticks(quiet_ms=100.0)
-"""Longest list or search."""
+"""The time that a list or search may take at most."""
 
 QUESTIONS: dict[str, Callable[[Library], object]] = {
     "list": lambda library: library.search(),

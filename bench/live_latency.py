@@ -5,7 +5,7 @@ from functools import partial
 
 from streamlit.testing.v1 import AppTest
 
-from bench.page_latency import ROOT, RUN_LIMIT_S, page_times
+from bench.page_latency import ROOT, RUN_LIMIT_S, page_times, succeed
 from bench.pages_under_test import as_in_a_server
 from bench.table import Row
 from bench.yardstick import Times, in_yardsticks
@@ -36,7 +36,7 @@ def run() -> list[Row]:
         app.switch_page(PAGE).run()
     while not app.metric or not app.get("plotly_chart"):
         time.sleep(0.2)
-        _run(app)
+        succeed(app.run())
     there.add(1000 * (time.perf_counter() - start))
     shown = there.row("until the demo shows its first figures, imports included")
     return [
@@ -51,12 +51,12 @@ def _tab(app: AppTest, tab: str) -> Row:
     """Runs of the page within one refresh: what they show is cached."""
     app.session_state["tab"] = tab
     for _ in range(2):
-        _run(app)
+        succeed(app.run())
         registry().latest.wait_for_all(RUN_LIMIT_S)
     with page_times() as times:
         for _ in range(RUNS):
             registry().latest.wait_for_all(RUN_LIMIT_S)
-            _run(app)
+            succeed(app.run())
     return times.row(f"demo, {tab}", PAGE_LIMIT)
 
 
@@ -84,9 +84,3 @@ def _map() -> list[Row]:
 def _drawn(devices: list[Device]) -> None:
     build_gpu_map(devices, MEASURES["sm_active"]).to_json()
     gpu_map_alt_text(devices, MEASURES["sm_active"])
-
-
-def _run(app: AppTest) -> None:
-    app.run()
-    if app.exception:
-        raise RuntimeError(f"{PAGE} failed: {app.exception[0].value}")

@@ -14,7 +14,7 @@ import numpy as np
 from sizing.base.arrays import Floats
 
 DAY, WEEK = 24, 168
-"""Hours."""
+"""Hours of a day and of a week."""
 WEEKEND = 0.55
 """Load of a weekend over that of a working day."""
 STAYS = 0.7

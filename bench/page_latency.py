@@ -71,13 +71,13 @@ def run() -> list[Row]:
     """First answer after the start, then one row for each preset and other page: several changes of one input."""
     first, start = Times(), time.perf_counter()
     app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=RUN_LIMIT_S).run()
-    _succeed(app.switch_page(PAGE).run())
+    succeed(app.switch_page(PAGE).run())
     first.add(1000 * (time.perf_counter() - start))
     presets = app.selectbox(key=PRESET_KEY).options
     opened = first.row("first answer, imports included", FIRST_LIMIT)
     _wait_until_loaded()
     others = [_on_page(app, name) for name in OTHER_PAGES]
-    _succeed(app.switch_page(PAGE).run())
+    succeed(app.switch_page(PAGE).run())
     library = _scenarios()
     each = [_after_changes(app, index, preset) for index, preset in enumerate(presets)]
     return [opened, *others, library, _over_all(each), *each]
@@ -92,7 +92,7 @@ def _wait_until_loaded() -> None:
 
 
 def _on_page(app: AppTest, name: str) -> Row:
-    _succeed(app.switch_page(OTHER_PAGES[name]).run())
+    succeed(app.switch_page(OTHER_PAGES[name]).run())
     return _changed(app).row(name, OTHER_LIMIT)
 
 
@@ -104,17 +104,17 @@ def _scenarios() -> Row:
             fill(library)
         with mock.patch.dict(os.environ, {VARIABLE: place}):
             app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=RUN_LIMIT_S).run()
-            _succeed(app.switch_page(SCENARIOS_PAGE).run())
+            succeed(app.switch_page(SCENARIOS_PAGE).run())
             with page_times() as times:
                 for step in range(CHANGES):
-                    _succeed(app.text_input(key="scenarios_text").set_value(f"case {step}" if step else "").run())
+                    succeed(app.text_input(key="scenarios_text").set_value(f"case {step}" if step else "").run())
     return times.row("Scenarios, 10,000 of them", LIBRARY_LIMIT)
 
 
 def _after_changes(app: AppTest, index: int, preset: str) -> Row:
-    _succeed(app.selectbox(key=PRESET_KEY).select_index(index).run())
+    succeed(app.selectbox(key=PRESET_KEY).select_index(index).run())
     app.session_state["accurate"] = False  # nothing ruled out: every GPU type and format
-    _succeed(app.multiselect(key="gpu").set_value([]).run())
+    succeed(app.multiselect(key="gpu").set_value([]).run())
     return _changed(app).row(f"Size, {preset}")
 
 
@@ -136,7 +136,7 @@ def _changed(app: AppTest) -> Times:
     with page_times() as times:
         for step in range(1, CHANGES + 1):
             # A value not seen before: what is measured is an answer, not a cache.
-            _succeed(app.text_input(key=key).set_value(str(before + step)).run())
+            succeed(app.text_input(key=key).set_value(str(before + step)).run())
     return times
 
 
@@ -145,6 +145,7 @@ def input_of(app: AppTest) -> str:
     return next(key for key in INPUT_KEYS if any(one.key == key for one in app.text_input))
 
 
-def _succeed(app: AppTest) -> None:
+def succeed(app: AppTest) -> None:
+    """Raises RuntimeError where the run of a page ended in an exception: its time would say nothing."""
     if app.exception:
         raise RuntimeError(f"A page failed: {app.exception[0].value}")

@@ -52,7 +52,7 @@ class Postgres:
         self._signal(signal.SIGSTOP)
 
     def resume(self) -> None:
-        """After :meth:`stall`."""
+        """Let the processes go on that :meth:`stall` has stopped."""
         self._signal(signal.SIGCONT)
 
     def _signal(self, wanted: signal.Signals) -> None:

@@ -25,7 +25,7 @@ from pathlib import Path
 
 from bench.dashboard import Dashboard
 from bench.postgres import programs, running_postgres
-from bench.sessions import JOURNEY, PAUSE_S, SECONDS, Load, journeys
+from bench.sessions import JOURNEY, PAUSE_S, SECONDS, SessionLoad, journeys
 from bench.table import Row
 
 NAME = "Replicas: interactions of one replica on a core against two on two, each core with its users"
@@ -42,10 +42,10 @@ since other work on the machine takes from the interactions a second of one roun
 
 
 @dataclass(frozen=True, kw_only=True)
-class Side:
+class ReplicasRun:
     """What so many replicas did side by side."""
 
-    load: Load
+    load: SessionLoad
     per_replica: float
     cpu_s: float
 
@@ -60,14 +60,14 @@ def run() -> list[Row]:
     cores = sorted(os.sched_getaffinity(0)) if sys.platform == "linux" else []
     if len(cores) < max(REPLICAS):
         raise SystemExit(f"Each replica needs a core that it is pinned to: there are {len(cores)} (Linux only).")
-    measured: dict[int, list[Side]] = {count: [] for count in REPLICAS}
+    measured: dict[int, list[ReplicasRun]] = {count: [] for count in REPLICAS}
     for _ in range(ROUNDS):
         for count in REPLICAS:
             measured[count].append(side_by_side(cores[:count], seconds=SECONDS))
     return [row for count, sides in measured.items() for row in _rows(count, sides)] + _linear(measured)
 
 
-def side_by_side(cores: Sequence[int], *, seconds: float, steps: int = 0) -> Side:
+def side_by_side(cores: Sequence[int], *, seconds: float, steps: int = 0) -> ReplicasRun:
     """A replica and its users on each of the cores, all with one library."""
     with ExitStack() as stack:
         home = Path(stack.enter_context(tempfile.TemporaryDirectory()))
@@ -96,20 +96,20 @@ def _pin(core: int) -> None:
     os.sched_setaffinity(0, {core})
 
 
-def _walk(origin: str, sessions: int, seconds: float, steps: int) -> Load:
+def _walk(origin: str, sessions: int, seconds: float, steps: int) -> SessionLoad:
     return asyncio.run(journeys(origin, sessions, seconds=seconds, steps=steps, pause_s=0.0))
 
 
-def _summed(loads: Sequence[Load], *, used_s: float, spent_s: float) -> Side:
-    together = Load()
+def _summed(loads: Sequence[SessionLoad], *, used_s: float, spent_s: float) -> ReplicasRun:
+    together = SessionLoad()
     for number, load in enumerate(loads):
         for session, spent in load.by_session.items():
             together.by_session[number * SESSIONS + session] = spent
     times = len(together.all)
-    return Side(load=together, per_replica=times / spent_s / len(loads), cpu_s=used_s / times)
+    return ReplicasRun(load=together, per_replica=times / spent_s / len(loads), cpu_s=used_s / times)
 
 
-def _rows(count: int, sides: Sequence[Side]) -> list[Row]:
+def _rows(count: int, sides: Sequence[ReplicasRun]) -> list[Row]:
     per_replica = tuple(side.per_replica for side in sides)
     people = tuple(PAUSE_S * IN_USE / side.cpu_s for side in sides)
     rows = [
@@ -121,7 +121,7 @@ def _rows(count: int, sides: Sequence[Side]) -> list[Row]:
     return [Row(what=f"{count} on {count}: {one.what}", unit=one.unit, samples=one.samples) for one in rows]
 
 
-def _linear(measured: dict[int, list[Side]]) -> list[Row]:
+def _linear(measured: dict[int, list[ReplicasRun]]) -> list[Row]:
     """Each number of replicas against the first, round by round."""
     first, *others = measured
     return [

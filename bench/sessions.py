@@ -60,7 +60,7 @@ MEMORY_LIMIT = 2048.0
 
 
 @dataclass(kw_only=True)
-class Load:
+class SessionLoad:
     """What the users of one load saw: seconds of interactions by session, and by kind of step."""
 
     by_session: dict[int, list[float]] = field(default_factory=dict)
@@ -122,9 +122,11 @@ def _counted(before: Mapping[str, float], after: Mapping[str, float]) -> list[Ro
     return [Row(what=name, unit="", samples=(value,)) for name, value in added.items()]
 
 
-async def journeys(origin: str, sessions: int, *, seconds: float, steps: int = 0, pause_s: float = PAUSE_S) -> Load:
+async def journeys(
+    origin: str, sessions: int, *, seconds: float, steps: int = 0, pause_s: float = PAUSE_S
+) -> SessionLoad:
     """Sessions side by side, each for so long or, if more, so many steps. Raises PageFailed."""
-    load = Load()
+    load = SessionLoad()
     end = time.perf_counter() + seconds
     async with asyncio.TaskGroup() as group:
         for number in range(sessions):
@@ -143,7 +145,7 @@ class _Until:
     pause_s: float
 
 
-async def _journey(origin: str, number: int, load: Load, until: _Until) -> None:
+async def _journey(origin: str, number: int, load: SessionLoad, until: _Until) -> None:
     """One session, begun somewhere in the journey, so that not all do the same at a time."""
     await asyncio.sleep(until.begin_s)
     values = (str(1001 + 2 * (number * 997 + step)) for step in itertools.count())

@@ -19,7 +19,7 @@ from sizing.explore.sweep import processes, sweep
 NAME = "Sweep: 10,000 scenarios, from one worker to two"
 
 SCENARIOS = 10_000
-"""Scenarios of the sweep."""
+"""How many scenarios the sweep answers."""
 SPEED_UP = 1.7
 """Times as fast with two workers, at least."""
 WORKERS = (1, 2)

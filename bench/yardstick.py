@@ -23,7 +23,7 @@ QUIET_MS = 10.0
 TOGETHER = 5
 """Yardsticks in a row beside each sample. Chosen: about as long as a page, so that both are interrupted alike."""
 PYTHON_STEPS, NUMPY_ROUNDS, NUMPY_SIZE, COMPILED_STEPS = 43_000, 11, 20_000, 2_600_000
-"""Of one yardstick."""
+"""How much interpreted, NumPy and compiled work one yardstick is."""
 _VALUES = np.linspace(0.1, 3.0, NUMPY_SIZE)
 
 compiled: Any = njit

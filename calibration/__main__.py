@@ -21,8 +21,8 @@ from calibration.distil_kernels import distil
 from calibration.distil_steps import read_new
 from calibration.fit_efficiency import Progress, efficiency_yaml, fit_all
 from calibration.fit_mixture import kernel_times, mixture_yaml, unseen_steps
-from calibration.fit_targets import Targets, open_splits, targets
-from calibration.held_intervals import Calibration, calibration, checked
+from calibration.fit_targets import FitTargets, open_splits, targets
+from calibration.held_intervals import IntervalCalibration, calibration, checked
 from calibration.held_out import held_out_errors
 from calibration.interval_figures import compared
 from calibration.kernel_tables import NoTables
@@ -66,7 +66,7 @@ def _read_kernels(say: Progress) -> None:
         say(f"{error} Their committed figures are used.")
 
 
-def _write(tables: Sequence[Targets], fit: Efficiencies, trusted: Trust, intervals: Calibration) -> None:
+def _write(tables: Sequence[FitTargets], fit: Efficiencies, trusted: Trust, intervals: IntervalCalibration) -> None:
     """What ships, but for intervals that build on these."""
     rows = sum(len(t.points) for t in tables)
     for name, text in (

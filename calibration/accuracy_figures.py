@@ -24,7 +24,7 @@ from calibration.capacity_reliability import reliability_at_limits
 from calibration.conclusions import basis_records, extrapolated_records
 from calibration.crossvalidate import EXTRAPOLATED, LATER, SCHEMES, UNSEEN
 from calibration.fit_efficiency import FITTED_ON
-from calibration.fit_targets import Targets
+from calibration.fit_targets import FitTargets
 from calibration.held_intervals import inside
 from calibration.interval_figures import coverage_records, reliability_records
 from calibration.reasons import reason, rows_of
@@ -207,7 +207,7 @@ def _where(schemes: Sequence[str], reached: Mapping[str, object]) -> str:
     return "" if len(schemes) == len(reached) else f" with {', '.join(schemes)} left out"
 
 
-def spot_check(tables: Sequence[Targets], source: Mixture) -> dict[str, Any]:
+def spot_check(tables: Sequence[FitTargets], source: Mixture) -> dict[str, Any]:
     """Some closed-loop rows of one GPU type as the committed parameters answer them, kernel tables included."""
     mode, metric = SHOWN[0]
     table = next(t for t in tables if t.mode == mode)

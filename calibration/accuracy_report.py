@@ -13,8 +13,8 @@ import pandas as pd
 from calibration.capacity_svg import capacity_svg
 from calibration.conformal import SHIPPED_LEVELS
 from calibration.crossvalidate import NO_GROUP
-from calibration.fit_targets import Targets
-from calibration.held_intervals import Calibration
+from calibration.fit_targets import FitTargets
+from calibration.held_intervals import IntervalCalibration
 from calibration.held_out import load_columns, load_range, shown_by
 from sizing.catalog.measured import Counted
 from sizing.evidence.cases import case_of
@@ -56,7 +56,7 @@ SCHEME_NAMES = {
 }
 
 
-def intervals_yaml(tables: Sequence[Targets], calibration: Calibration) -> str:
+def intervals_yaml(tables: Sequence[FitTargets], calibration: IntervalCalibration) -> str:
     """The file of intervals: what was measured, difficulties, and one line per stratum."""
     lines = [
         "# Ends of log(measured / predicted) / scale of held-out errors by stratum, for 80 % and 95 % intervals, the",
@@ -82,7 +82,7 @@ def intervals_yaml(tables: Sequence[Targets], calibration: Calibration) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _measurements(tables: Sequence[Targets]) -> dict[str, dict[str, int]]:
+def _measurements(tables: Sequence[FitTargets]) -> dict[str, dict[str, int]]:
     """How many measurements there are, by the kinds of :func:`sizing.catalog.measured.measurements`."""
     shown = shown_by(pd.concat([t.labels for t in tables]))
     counts = {kind: shown[kind.removesuffix("s")].value_counts() for kind in get_args(Counted)}
@@ -91,7 +91,7 @@ def _measurements(tables: Sequence[Targets]) -> dict[str, dict[str, int]]:
     }
 
 
-def _deployments(tables: Sequence[Targets]) -> dict[str, dict[str, list[str]]]:
+def _deployments(tables: Sequence[FitTargets]) -> dict[str, dict[str, list[str]]]:
     """The parallelisms that were measured by format, by model, engine and GPU."""
     cases = {case_of(p.model, p.configuration) for t in tables for p in t.points.points}
     out: dict[str, dict[str, list[str]]] = {}
@@ -117,7 +117,7 @@ def _inline(values: Mapping[str, float | str]) -> str:
     return "{" + ", ".join(f"{k}: {v}" for k, v in values.items()) + "}"
 
 
-def _ranges(table: Targets) -> str:
+def _ranges(table: FitTargets) -> str:
     low, high = load_range(load_columns(table))
     ends = [f"[{a:g}, {b if b < float('inf') else '.inf'}]" for a, b in zip(low, high, strict=True)]
     return ", ".join(f"{name}: {end}" for name, end in zip(LOAD_NAMES, ends, strict=True))

@@ -58,7 +58,7 @@ FARTHEST = 1e4
 
 
 @dataclass(frozen=True, kw_only=True)
-class Capacity:
+class CapacityAtLimits:
     """One instance within the limits: the best of the layouts, its simulated and its analytic largest rate."""
 
     question: Question
@@ -120,7 +120,7 @@ def evaluated_with(question: Question, rows: Sequence[Configuration], source: Mi
     return with_batch_limits(replace(question, demand=replace(question.demand, peak_rps=LARGE_RPS)), base)
 
 
-def capacity_of(run: RunAtLimits, source: Mixture) -> Capacity | None:
+def capacity_of(run: RunAtLimits, source: Mixture) -> CapacityAtLimits | None:
     """The largest rate of one instance of the layout that carries most per GPU; None where nothing fits."""
     question = question_of(run)
     evaluated = evaluated_with(question, [p.configuration for p in run.layouts], source)
@@ -133,7 +133,7 @@ def capacity_of(run: RunAtLimits, source: Mixture) -> Capacity | None:
         return Tries(replace(case, arrivals=Arrivals(rate_rps=rps))).met(1)
 
     guess = float(evaluated.capacity.rps[index]) or float(evaluated.capacity.stable_rps[index])
-    return Capacity(question=question, evaluated=evaluated, index=index, rps=largest_rate(met, guess))
+    return CapacityAtLimits(question=question, evaluated=evaluated, index=index, rps=largest_rate(met, guess))
 
 
 def _case(question: Question, evaluated: Evaluated, index: int, source: Mixture) -> Case:
@@ -174,7 +174,7 @@ def largest_rate(met: Callable[[float], bool], guess: float) -> float:
 def judged(runs: Sequence[RunAtLimits], source: Mixture) -> pd.DataFrame:
     """One row per run: planned and measured rate, the ends of the planned one, GPUs needed and used; the plan has
     step times of the run's own software."""
-    known: dict[object, Capacity | None] = {}
+    known: dict[object, CapacityAtLimits | None] = {}
     parts = []
     for run in runs:
         first = run.layouts[0]
@@ -186,7 +186,7 @@ def judged(runs: Sequence[RunAtLimits], source: Mixture) -> pd.DataFrame:
     return pd.concat([labels(runs), pd.DataFrame(parts)], axis=1)
 
 
-def _answer(run: RunAtLimits, capacity: Capacity | None) -> dict[str, Any]:
+def _answer(run: RunAtLimits, capacity: CapacityAtLimits | None) -> dict[str, Any]:
     """What the plan says of one run; nothing planned where no instance fits or meets the limits."""
     if capacity is None or not capacity.rps > 0.0:
         nothing = dict.fromkeys(("planned_rps", *RATES), 0.0) | {"layout_gpus": np.nan, "gpus_needed": np.nan}
@@ -202,7 +202,7 @@ def _answer(run: RunAtLimits, capacity: Capacity | None) -> dict[str, Any]:
     }
 
 
-def rates_at(capacity: Capacity, rate_rps: float) -> dict[str, float]:
+def rates_at(capacity: CapacityAtLimits, rate_rps: float) -> dict[str, float]:
     """Largest rate of the instance by the names of :data:`RATES`, each with its step times at that confidence, moved as
     the simulation moved the planned one; ``rate_rps`` is what one instance carries."""
     question, evaluated, index = capacity.question, capacity.evaluated, np.array([capacity.index])

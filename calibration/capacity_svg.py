@@ -27,7 +27,7 @@ CLASSES = "abcd"
 """Okabe and Ito's colours, as in the figures of the pages."""
 
 DECADE = (1.0, 2.0, 5.0)
-"""Ticks in a decade."""
+"""Where an axis has ticks within each decade."""
 
 Record = Mapping[str, Any]
 

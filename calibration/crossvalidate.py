@@ -10,7 +10,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from calibration.fit_efficiency import WARM_EVALUATIONS, Fit, Progress, solve
-from calibration.fit_targets import Targets
+from calibration.fit_targets import FitTargets
 from sizing.base.arrays import Floats
 
 PROCESSES = 2
@@ -41,7 +41,7 @@ NO_GROUP = ""
 """Points that no scheme holds out: of a plain layout, or of an engine that was not stated."""
 
 Masks = dict[str, NDArray[np.bool_]]
-"""Points by mode."""
+"""Which points are kept, by mode of the measurements."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -90,7 +90,7 @@ def _fold(name: str) -> str:
     return str(sum(ord(c) * (i + 1) for i, c in enumerate(name)) % FOLDS)
 
 
-def refits(tables: Sequence[Targets], fit: Fit, say: Progress) -> list[Refit]:
+def refits(tables: Sequence[FitTargets], fit: Fit, say: Progress) -> list[Refit]:
     """One fit per group of every scheme, each from the full fit with what it cannot know forgotten."""
     out: list[Refit] = []
     with ProcessPoolExecutor(PROCESSES, initializer=_start, initargs=(tables, fit)) as pool:
@@ -105,13 +105,13 @@ def refits(tables: Sequence[Targets], fit: Fit, say: Progress) -> list[Refit]:
     return out
 
 
-def _and_alike(tables: Sequence[Targets], group: Masks) -> Masks:
+def _and_alike(tables: Sequence[FitTargets], group: Masks) -> Masks:
     """The points of a group and all others of their configurations, in every mode."""
     known = {name for t in tables for name in configuration_of(t.labels)[group[t.mode]]}
     return {t.mode: group[t.mode] | configuration_of(t.labels).isin(known).to_numpy() for t in tables}
 
 
-def _groups(tables: Sequence[Targets], scheme: str) -> dict[str, NDArray[np.object_]]:
+def _groups(tables: Sequence[FitTargets], scheme: str) -> dict[str, NDArray[np.object_]]:
     """The group of every point by mode; those with few points share folds, since a refit without them alone would be
     the full fit over again."""
     groups = {t.mode: group_of(t.labels, scheme).astype(str).to_numpy() for t in tables}
@@ -125,11 +125,11 @@ def small_group(name: str) -> str:
     return f"small, {_fold(name)}"
 
 
-_SHARED: dict[str, tuple[Sequence[Targets], Fit]] = {}
+_SHARED: dict[str, tuple[Sequence[FitTargets], Fit]] = {}
 """What a worker process keeps between folds."""
 
 
-def _start(tables: Sequence[Targets], fit: Fit) -> None:
+def _start(tables: Sequence[FitTargets], fit: Fit) -> None:
     _SHARED["now"] = (tables, fit)
 
 
@@ -140,7 +140,7 @@ def _vector(held: Masks) -> Floats:
     return solve(tables, forgotten(tables, fit, keep), keep=keep, evaluations=WARM_EVALUATIONS).vector
 
 
-def forgotten(tables: Sequence[Targets], fit: Fit, keep: Masks) -> Fit:
+def forgotten(tables: Sequence[FitTargets], fit: Fit, keep: Masks) -> Fit:
     """The fit with every departure of a family, engine or pair at 0 that has no points left: nothing of it is known."""
     labels = pd.concat([t.labels[keep[t.mode]] for t in tables])
     left = {*labels["family"], *labels["engine"], *(labels["engine"] + " on " + labels["family"]), "default"}

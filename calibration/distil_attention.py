@@ -8,10 +8,11 @@ import numpy as np
 import pandas as pd
 
 from calibration.distil_fit import Chip, Solved, chip_of, even, geometric_mean, solved, thinned
-from calibration.distil_matrices import START, bound_s
-from calibration.kernel_tables import Table, newest
+from calibration.distil_matrices import START
+from calibration.kernel_tables import KernelTable, newest
 from sizing.base.arrays import Floats
 from sizing.catalog.precisions import KV_BYTES, WIDE_BYTES
+from sizing.steps.attention import bound
 
 DEFAULTS: dict[str, str | int] = {"head_dim": 128, "kv_cache_dtype": "bfloat16", "window_size": 0, "step": 0}
 """What a table without the column measured."""
@@ -53,7 +54,7 @@ def decode_s(rows: pd.DataFrame, chip: Chip, kv: str, share: float, attention: f
     context = (rows["isl"] + rows["step"]).to_numpy(dtype=np.float64) * rows["batch_size"].to_numpy(dtype=np.float64)
     score = 4.0 * context * (rows["num_heads"] * rows["head_dim"]).to_numpy(dtype=np.float64)
     read = read_bytes(rows, kv) / (chip.bandwidth * share)
-    return bound_s(score / (chip.wide * attention), read, exposed)
+    return bound(score / (chip.wide * attention), read, exposed)
 
 
 def prompt_s(rows: pd.DataFrame, chip: Chip, values: Mapping[str, float], memory: float, exposed: float) -> Floats:
@@ -65,7 +66,7 @@ def prompt_s(rows: pd.DataFrame, chip: Chip, values: Mapping[str, float], memory
     scores = batch * new * (new / 2.0 + values["query_pairs"]) * heads
     moved = batch * new * both * size * WIDE_BYTES
     products = 4.0 * scores * size / (chip.wide * values["share"])
-    computed = bound_s(products, scores / chip.scores, exposed)
+    computed = bound(products, scores / chip.scores, exposed)
     return np.asarray(computed + moved / (chip.bandwidth * memory))
 
 
@@ -107,7 +108,7 @@ def decodes(wheel: Path, attention: Mapping[str, float], exposed: float) -> list
     return out
 
 
-def _tables(wheel: Path, kind: str) -> Iterator[tuple[Table, Chip, tuple[str, int], pd.DataFrame]]:
+def _tables(wheel: Path, kind: str) -> Iterator[tuple[KernelTable, Chip, tuple[str, int], pd.DataFrame]]:
     """Tables of full attention by KV format and head size."""
     for table in newest(wheel, kind, COLUMNS):
         if chip := chip_of(table.system):

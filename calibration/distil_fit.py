@@ -125,7 +125,7 @@ def thinned(frame: pd.DataFrame, by: str, most: int = 250) -> pd.DataFrame:
 
 
 @dataclass
-class Errors:
+class SurfaceErrors:
     """Log errors of one surface, collected over systems."""
 
     parts: list[Floats] = field(default_factory=list)

@@ -8,14 +8,14 @@ published benchmarks (``calibration/fit_parameters.py``), and all that is left o
 import argparse
 import sys
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
 
 from calibration.distil_attention import Kernel, decodes, over_heads, prompts
 from calibration.distil_collectives import Collective, all_reduces, all_to_alls
-from calibration.distil_fit import Errors, geometric_mean, median
+from calibration.distil_fit import SurfaceErrors, geometric_mean, median
 from calibration.distil_matrices import (
     Product,
     dense_products,
@@ -27,6 +27,7 @@ from calibration.distil_matrices import (
 )
 from calibration.kernel_priors import KERNELS, kernels
 from calibration.kernel_tables import VERSION, NoTables, fetched
+from calibration.yaml_lines import flow_mapping
 from sizing.steps.hardware import power_of
 
 READ_ON = "2026-11-23"
@@ -213,7 +214,7 @@ def _surfaces(
     parts["all_reduce"] = [c for c in reduces if c.chip.gpu.has_fast_link]
     parts["all_reduce_pcie"] = [c for c in reduces if not c.chip.gpu.has_fast_link]
     parts["all_to_all"] = exchanges
-    return {n: {"tables": len(p), **Errors([x.fit.errors for x in p]).figures()} for n, p in parts.items() if p}
+    return {n: {"tables": len(p), **SurfaceErrors([x.fit.errors for x in p]).figures()} for n, p in parts.items() if p}
 
 
 def kernels_yaml(sections: Mapping[str, object]) -> str:
@@ -227,20 +228,10 @@ def kernels_yaml(sections: Mapping[str, object]) -> str:
         assert isinstance(content, dict)
         if all(isinstance(v, dict) for v in content.values()):
             lines.append(f"{title}:")
-            lines += [f"  {name}: {_inline(values)}" for name, values in content.items()]
+            lines += [f"  {name}: {flow_mapping(values)}" for name, values in content.items()]
         else:
-            lines.append(f"{title}: {_inline(content)}")
+            lines.append(f"{title}: {flow_mapping(content)}")
     return "\n".join(lines) + "\n"
-
-
-def _inline(values: Mapping[str, object]) -> str:
-    shown: Callable[[object], str] = lambda v: _rounded(v) if isinstance(v, float) else str(v)  # noqa: E731
-    return "{" + ", ".join(f"{k}: {shown(v)}" for k, v in values.items()) + "}"
-
-
-def _rounded(value: float) -> str:
-    text = f"{float(f'{value:.3g}'):.10f}".rstrip("0")
-    return text + "0" if text.endswith(".") else text
 
 
 def distil(wheel: Path | None = None) -> None:

@@ -11,6 +11,7 @@ from calibration.distil_fit import FORMATS, Chip, Solved, chip_of, even, fastest
 from calibration.kernel_tables import newest
 from sizing.base.arrays import Floats
 from sizing.catalog.precisions import WIDE_BYTES
+from sizing.steps.attention import bound
 
 LEAST_EDGE, LEAST_SIZE, LARGEST_SIZE, MOST_ROWS = 512, 2**20, 2**29, 16384
 """Shapes that serving uses: both edges of a weight matrix, its size, and tokens per step."""
@@ -48,11 +49,6 @@ class Product:
         return FORMATS[self.kind][1]
 
 
-def bound_s(flop_s: Floats, byte_s: Floats, exposed: float) -> Floats:
-    """The roofline's operator: the larger of both times, and the exposed share of the smaller."""
-    return np.asarray(np.maximum(flop_s, byte_s) + exposed * np.minimum(flop_s, byte_s), dtype=np.float64)
-
-
 def gemm_s(rows: pd.DataFrame, chip: Chip, kind: str, values: Mapping[str, float]) -> Floats:
     """Seconds of dense products: weights streamed once under arithmetic, then reading and writing activations, which
     the roofline counts apart (:func:`sizing.steps.roofline.activations_s`)."""
@@ -60,11 +56,11 @@ def gemm_s(rows: pd.DataFrame, chip: Chip, kind: str, values: Mapping[str, float
     flop = 2.0 * m * n * k / (chip.rate(kind) * values["matrix"])
     byte = n * k * weight_bytes(kind) / (chip.bandwidth * values["memory"])
     moved = m * (n + k) * WIDE_BYTES / (chip.bandwidth * values["memory"])
-    return np.asarray(values["start"] + bound_s(flop, byte, values["exposed"]) + moved)
+    return np.asarray(values["start"] + bound(flop, byte, values["exposed"]) + moved)
 
 
 @dataclass(frozen=True)
-class Measured:
+class MeasuredMatrices:
     """Measurements of one system, framework and format, thinned."""
 
     chip: Chip
@@ -83,7 +79,7 @@ class Measured:
         return Product(self.chip, self.framework, self.version, self.kind, fit)
 
 
-def dense_tables(wheel: Path) -> list[Measured]:
+def dense_tables(wheel: Path) -> list[MeasuredMatrices]:
     """Measured dense products of the shapes that serving uses."""
     out = []
     for table in newest(wheel, "gemm/gemm_perf", ("gemm_dtype", "m", "n", "k", "latency")):
@@ -95,11 +91,11 @@ def dense_tables(wheel: Path) -> list[Measured]:
         for kind in FORMATS:
             rows = best[best["gemm_dtype"] == kind]
             if chip and _is_fitted(chip, kind, rows):
-                out.append(Measured(chip, table.framework, table.version, kind, thinned(rows, "m", GEMM_ROWS)))
+                out.append(MeasuredMatrices(chip, table.framework, table.version, kind, thinned(rows, "m", GEMM_ROWS)))
     return out
 
 
-def dense_products(tables: Sequence[Measured], exposed: Mapping[str, float] | None = None) -> list[Product]:
+def dense_products(tables: Sequence[MeasuredMatrices], exposed: Mapping[str, float] | None = None) -> list[Product]:
     """Fitted dense products; ``exposed`` by width of the numbers holds that share fixed."""
     free = {**SHARES, "start": START, "exposed": EXPOSED}
     return [
@@ -128,14 +124,14 @@ def moe_s(rows: pd.DataFrame, chip: Chip, kind: str, values: Mapping[str, float]
     byte = experts * touched * each * weight_bytes(kind) / (chip.bandwidth * values["memory"])
     values_moved = k * (values["expert_passes"] * h + ACTIVATION_PASSES * each / h)
     moved = values_moved * WIDE_BYTES * n / (chip.bandwidth * values["wide_memory"])
-    return np.asarray(values["start"] + bound_s(flop, byte, values["exposed"]) + moved)
+    return np.asarray(values["start"] + bound(flop, byte, values["exposed"]) + moved)
 
 
 SKEWED, BALANCED = "power_law_1.2", "balanced"
 MOE_SHAPE = ["num_tokens", "hidden_size", "inter_size", "topk", "num_experts", "moe_tp_size", "moe_ep_size"]
 
 
-def expert_tables(wheel: Path) -> list[Measured]:
+def expert_tables(wheel: Path) -> list[MeasuredMatrices]:
     """Measured experts: the lowest latency of every shape and distribution."""
     out = []
     for table in newest(wheel, "moe/moe_perf", ("moe_dtype", *MOE_SHAPE, "distribution", "latency")):
@@ -145,12 +141,12 @@ def expert_tables(wheel: Path) -> list[Measured]:
         for kind in FORMATS:
             rows = best[best["moe_dtype"] == kind]
             if chip and _is_fitted(chip, kind, rows):
-                out.append(Measured(chip, table.framework, table.version, kind, rows))
+                out.append(MeasuredMatrices(chip, table.framework, table.version, kind, rows))
     return out
 
 
 def expert_products(
-    tables: Sequence[Measured], wide_memory: float, exposed: Mapping[str, float] | None = None, **known: float
+    tables: Sequence[MeasuredMatrices], wide_memory: float, exposed: Mapping[str, float] | None = None, **known: float
 ) -> list[Product]:
     """Experts with skewed popularity on one GPU or under tensor parallelism, fitted like the dense products; what is
     given is held fixed."""
@@ -172,7 +168,7 @@ LARGE_STEP, MOST_RANKS = 4096, 8
 """Tokens per step from which experts are bound by arithmetic, so that the busiest GPU's share of it shows."""
 
 
-def imbalance(tables: Sequence[Measured]) -> Floats:
+def imbalance(tables: Sequence[MeasuredMatrices]) -> Floats:
     """Slow-down of skewed routing against balanced routing by shape, over GPUs relative to on one GPU, large steps."""
     out = []
     for table in tables:

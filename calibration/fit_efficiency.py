@@ -8,7 +8,8 @@ import pandas as pd
 from scipy.optimize import least_squares
 
 from calibration.fit_parameters import Parameters, parameters, record_fields
-from calibration.fit_targets import FIRST_TOKEN, FITTED, Targets
+from calibration.fit_targets import FIRST_TOKEN, FITTED, FitTargets
+from calibration.yaml_lines import flow_mapping
 from sizing.base.arrays import Floats
 from sizing.evidence.closed_loop import runs
 from sizing.evidence.expected import front_end
@@ -53,7 +54,7 @@ class Fit:
         return self.parameters.efficiencies(self.vector)
 
 
-def layout(tables: Sequence[Targets]) -> Parameters:
+def layout(tables: Sequence[FitTargets]) -> Parameters:
     """A parameter vector for the families, engines and pairs of them that the evidence holds."""
     labels = [t.labels for t in tables]
     families = sorted({f for x in labels for f in x["family"]})
@@ -67,7 +68,7 @@ def sweep_of(labels: pd.DataFrame) -> pd.Series:
     return labels["source"] + labels["architecture"] + labels["gpu"] + labels["engine"] + labels["precision"]
 
 
-def row_weights(table: Targets, metric: str) -> Floats:
+def row_weights(table: FitTargets, metric: str) -> Floats:
     """Square roots of weights: by quality, and 1 / sqrt(rows) within a sweep, so that none outvotes the others.
 
     Of bursts those of long prompts and short answers count, which are prefill at saturation; the others are left to be
@@ -88,7 +89,7 @@ TYPICAL_ERROR = 0.10
 differences of set-up spread about so much."""
 
 
-def source_weights(tables: Sequence[Targets], fit: Efficiencies) -> dict[str, dict[str, Floats]]:
+def source_weights(tables: Sequence[FitTargets], fit: Efficiencies) -> dict[str, dict[str, Floats]]:
     """Square roots of weights by mode and metric: (typical error / median error of the source)^2, at most 1.
 
     A robust loss over whole sources: one whose rows no setting of the physics explains (few prompts, settings that are
@@ -104,18 +105,12 @@ def source_weights(tables: Sequence[Targets], fit: Efficiencies) -> dict[str, di
     return out
 
 
-def residuals(tables: Sequence[Targets], fit: Efficiencies) -> dict[tuple[str, str], Floats]:
-    """log(predicted / measured) by (mode, metric), one value per point, NaN where there is no measurement."""
-    out = {}
-    for table in tables:
-        predicted = table.predicted(fit)
-        for metric, observed in table.observed.items():
-            out[table.mode, metric] = predicted[metric] - observed
-    return out
-
-
 def solve(
-    tables: Sequence[Targets], start: Fit, *, keep: dict[str, np.ndarray] | None = None, evaluations: int = EVALUATIONS
+    tables: Sequence[FitTargets],
+    start: Fit,
+    *,
+    keep: dict[str, np.ndarray] | None = None,
+    evaluations: int = EVALUATIONS,
 ) -> Fit:
     """Robust least squares of log errors plus the priors. ``keep`` masks points by mode (cross-validation)."""
     steps = _solve(tables, start, keep, evaluations)
@@ -127,7 +122,7 @@ FEW_IN_FLIGHT = 8.0
 client, server and engine hide it; open loops, which are in no fit, have the time of few in flight."""
 
 
-def with_front_end(tables: Sequence[Targets], fit: Fit) -> Fit:
+def with_front_end(tables: Sequence[FitTargets], fit: Fit) -> Fit:
     """The fit with the time of the front end that closed-loop TTFT leaves, simulated without one."""
     fast = fit.efficiencies
     fast = replace(
@@ -140,7 +135,7 @@ def with_front_end(tables: Sequence[Targets], fit: Fit) -> Fit:
     return _solve_front_end(tables, replace(fit, engine_s=engine_s), None)
 
 
-def _solve_front_end(tables: Sequence[Targets], fit: Fit, keep: dict[str, np.ndarray] | None) -> Fit:
+def _solve_front_end(tables: Sequence[FitTargets], fit: Fit, keep: dict[str, np.ndarray] | None) -> Fit:
     """Least squares over the times of the front end: TTFT = engine + request + prompt tokens x time of one; medians
     where they are published, since a mean holds what engines compile at their first requests."""
     mode, metric = FIRST_TOKEN
@@ -165,7 +160,7 @@ def _solve_front_end(tables: Sequence[Targets], fit: Fit, keep: dict[str, np.nda
     return whole(least_squares(objective, fit.vector[free], max_nfev=EVALUATIONS, xtol=1e-4, ftol=1e-4).x)
 
 
-def _in_cohorts(table: Targets) -> np.ndarray:
+def _in_cohorts(table: FitTargets) -> np.ndarray:
     """Runs of equal answers on engines whose prompts share steps with decoding sequences: how many of them stay
     together, which nobody publishes, decides their TTFT."""
     return (table.points.equal & ~table.points.facts.prompts_apart & (table.points.concurrency > 1.0))[:, 0]
@@ -180,7 +175,7 @@ def _departing(names: Parameters) -> np.ndarray:
 class _Part:
     """Points that bear on a fit, and by metric the weights of their errors, 0 where nothing counts."""
 
-    table: Targets
+    table: FitTargets
     weights: Mapping[str, Floats]
 
     def errors(self, fit: Efficiencies) -> Floats:
@@ -200,7 +195,7 @@ class _Part:
         return pd.DataFrame({"families": labels["family"], "engines": labels["engine"], "platforms": pair})
 
 
-def _parts(tables: Sequence[Targets], start: Fit, keep: dict[str, np.ndarray] | None) -> list[_Part]:
+def _parts(tables: Sequence[FitTargets], start: Fit, keep: dict[str, np.ndarray] | None) -> list[_Part]:
     """Everything that step times are fitted to. Bursts are apart: they are read at many loads, others at one."""
     parts = []
     for table in (t for t in tables if t.mode in FITTED):
@@ -216,7 +211,7 @@ def _parts(tables: Sequence[Targets], start: Fit, keep: dict[str, np.ndarray] | 
     return parts
 
 
-def _solve(tables: Sequence[Targets], start: Fit, keep: dict[str, np.ndarray] | None, evaluations: int) -> Fit:
+def _solve(tables: Sequence[FitTargets], start: Fit, keep: dict[str, np.ndarray] | None, evaluations: int) -> Fit:
     """Least squares over all but the times of the front end; these stay as they are."""
     parts, free = _parts(tables, start, keep), ~start.parameters.first_token
 
@@ -294,22 +289,12 @@ def efficiency_yaml(fit: Efficiencies, rows: int) -> str:
     ]
     for title, records in (("families", fit.families), ("engines", fit.engines), ("platforms", fit.platforms)):
         lines.append(f"{title}:")
-        lines += [f"  {name}: {_inline(record_fields(record))}" for name, record in records.items()]
-    lines.append(f"common: {_inline(record_fields(fit.common))}")
+        lines += [f"  {name}: {flow_mapping(record_fields(record))}" for name, record in records.items()]
+    lines.append(f"common: {flow_mapping(record_fields(fit.common))}")
     return "\n".join(lines) + "\n"
 
 
-def _inline(values: dict[str, float]) -> str:
-    return "{" + ", ".join(f"{k}: {_rounded(v)}" for k, v in values.items()) + "}"
-
-
-def _rounded(value: float) -> str:
-    """Three significant digits without an exponent, which YAML 1.1 would read as text."""
-    text = f"{float(f'{value:.3g}'):.10f}".rstrip("0")
-    return text + "0" if text.endswith(".") else text
-
-
-def fit_all(tables: Sequence[Targets]) -> Fit:
+def fit_all(tables: Sequence[FitTargets]) -> Fit:
     """The fit on everything, from the priors' centres."""
     names = layout(tables)
     start = Fit(names, np.zeros(len(names.slots)))

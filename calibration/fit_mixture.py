@@ -13,7 +13,7 @@ from scipy.optimize import least_squares
 
 from calibration.crossvalidate import Masks, Refit
 from calibration.fit_efficiency import FITTED_ON, robust, row_weights
-from calibration.fit_targets import Targets
+from calibration.fit_targets import FitTargets
 from sizing.base.arrays import Floats
 from sizing.evidence.expected import steady
 from sizing.evidence.point_table import PointTable, asked_at, measured_decode_s, roofline_times, todays_times
@@ -90,7 +90,7 @@ class _Recorder:
         return roofline_times(points, concurrency, Roofline(self.fit))
 
 
-def concurrencies(table: Targets, fit: Efficiencies) -> Floats:
+def concurrencies(table: FitTargets, fit: Efficiencies) -> Floats:
     """The concurrencies (C, K) at which the protocol of a table asks for step times."""
     if table.mode == "fixed_rate":  # without simulating it
         return asked_at(table.points)
@@ -99,17 +99,17 @@ def concurrencies(table: Targets, fit: Efficiencies) -> Floats:
     return recorder.concurrency
 
 
-def kernel_times(tables: Sequence[Targets], fit: Efficiencies) -> dict[str, Floats]:
+def kernel_times(tables: Sequence[FitTargets], fit: Efficiencies) -> dict[str, Floats]:
     """Decode steps of every point by the kernel tables, NaN where they have none."""
     return {t.mode: measured_decode_s(t.points, over_load(t, fit)) for t in tables}
 
 
-def over_load(table: Targets, fit: Efficiencies) -> Floats:
+def over_load(table: FitTargets, fit: Efficiencies) -> Floats:
     """The concurrencies of a protocol, then those from one request to all that fit."""
     return np.concatenate([concurrencies(table, fit), asked_at(table.points)], axis=1)
 
 
-def steps_of(tables: Sequence[Targets], kernel: Mapping[str, Floats], fit: Efficiencies) -> dict[str, Steps]:
+def steps_of(tables: Sequence[FitTargets], kernel: Mapping[str, Floats], fit: Efficiencies) -> dict[str, Steps]:
     """Step times of all points under a fit of the roofline."""
     out = {}
     for table in tables:
@@ -120,7 +120,7 @@ def steps_of(tables: Sequence[Targets], kernel: Mapping[str, Floats], fit: Effic
 
 
 def unseen_steps(
-    tables: Sequence[Targets], kernel: Mapping[str, Floats], fit: Efficiencies, refits: Sequence[Refit]
+    tables: Sequence[FitTargets], kernel: Mapping[str, Floats], fit: Efficiencies, refits: Sequence[Refit]
 ) -> dict[str, Steps]:
     """Step times of every point by the roofline that had not seen its model."""
     out = steps_of(tables, kernel, fit)
@@ -136,7 +136,7 @@ def unseen_steps(
     return out
 
 
-def predicted(tables: Sequence[Targets], steps: Mapping[str, Steps], trust: Trust) -> dict[tuple[str, str], Floats]:
+def predicted(tables: Sequence[FitTargets], steps: Mapping[str, Steps], trust: Trust) -> dict[tuple[str, str], Floats]:
     """log(predicted / measured) by (mode, metric), NaN where nothing was measured nor follows from what was."""
     out: dict[tuple[str, str], Floats] = {}
     for table in tables:
@@ -145,7 +145,7 @@ def predicted(tables: Sequence[Targets], steps: Mapping[str, Steps], trust: Trus
     return out
 
 
-def compared(table: Targets, logs: Mapping[str, Floats]) -> dict[tuple[str, str], Floats]:
+def compared(table: FitTargets, logs: Mapping[str, Floats]) -> dict[tuple[str, str], Floats]:
     """log(predicted / measured) by (mode, metric) of one table, NaN where nothing was measured nor follows from it."""
     out = {}
     for metric, seen in table.observed.items():
@@ -160,7 +160,7 @@ def trust_of(vector: Floats) -> Trust:
     return Trust(share=float(1.0 / (1.0 + np.exp(-share))), reach=float(np.exp(reach)))
 
 
-def fit_trust(tables: Sequence[Targets], steps: Mapping[str, Steps], keep: Masks | None = None) -> Trust:
+def fit_trust(tables: Sequence[FitTargets], steps: Mapping[str, Steps], keep: Masks | None = None) -> Trust:
     """The weight that makes errors smallest on the points in ``keep`` for which there are tables."""
     kept = keep or {t.mode: np.ones(len(t.points), dtype=bool) for t in tables}
     used = [t for t in tables if t.mode in METRICS_BY_MODE]

@@ -48,7 +48,7 @@ of the front end is fitted to it, after the step times."""
 
 
 @dataclass(frozen=True)
-class Targets:
+class FitTargets:
     """The rows of one mode: their points, the cells they came from, and the logarithm of each metric (NaN: none).
 
     ``derived`` are metrics that were not published but follow from those that were; they calibrate intervals and are
@@ -61,10 +61,10 @@ class Targets:
     observed: dict[str, Floats]
     derived: dict[str, Floats]
 
-    def take(self, rows: NDArray[np.intp]) -> "Targets":
+    def take(self, rows: NDArray[np.intp]) -> "FitTargets":
         """The targets of the points at these places."""
         observed, derived = ({m: v[rows] for m, v in each.items()} for each in (self.observed, self.derived))
-        return Targets(self.mode, self.points.take(rows), self.cells.iloc[rows], observed, derived)
+        return FitTargets(self.mode, self.points.take(rows), self.cells.iloc[rows], observed, derived)
 
     @cached_property
     def labels(self) -> pd.DataFrame:
@@ -124,7 +124,7 @@ class Targets:
             return {name: np.log(values[:, 0]) for name, values in logs.items()}
 
 
-def targets(fit: Efficiencies, rows: NDArray[np.intp] | None = None) -> tuple[Targets, ...]:
+def targets(fit: Efficiencies, rows: NDArray[np.intp] | None = None) -> tuple[FitTargets, ...]:
     """The library by mode. ``fit`` chooses among layouts a row leaves open; ``rows`` restricts it (tests)."""
     frame = evidence_frame() if rows is None else evidence_frame().iloc[rows].reset_index(drop=True)
     points = _comparable(frame, points_of(frame)[0], fit)
@@ -134,11 +134,11 @@ def targets(fit: Efficiencies, rows: NDArray[np.intp] | None = None) -> tuple[Ta
         if chosen:
             cells = frame.iloc[[p.row for p in chosen]].reset_index(drop=True)
             observed = _possible(observed_logs(cells, mode), chosen)
-            by_mode.append(Targets(mode, point_table(chosen), cells, observed, _derived(observed, mode, chosen)))
+            by_mode.append(FitTargets(mode, point_table(chosen), cells, observed, _derived(observed, mode, chosen)))
     return tuple(by_mode)
 
 
-def open_splits(fit: Efficiencies) -> Targets:
+def open_splits(fit: Efficiencies) -> FitTargets:
     """Closed loops that leave open how prompts and answers share their GPUs, with the split that serves most; they are
     in no fit."""
     frame = evidence_frame()
@@ -146,7 +146,7 @@ def open_splits(fit: Efficiencies) -> Targets:
     chosen = [points[i] for i in best_layouts(point_table(points), Roofline(fit))]
     chosen = [p for p in chosen if not re.search(UNSTATED, str(frame["notes"].iloc[p.row]))]
     cells = frame.iloc[[p.row for p in chosen]].reset_index(drop=True)
-    return Targets(CLOSED_LOOP, point_table(chosen), cells, _possible(observed_logs(cells, CLOSED_LOOP), chosen), {})
+    return FitTargets(CLOSED_LOOP, point_table(chosen), cells, _possible(observed_logs(cells, CLOSED_LOOP), chosen), {})
 
 
 APART = "DISAGG"

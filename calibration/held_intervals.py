@@ -28,7 +28,7 @@ from sizing.evidence.extrapolation import Extrapolation
 
 
 @dataclass(frozen=True, kw_only=True)
-class Calibration:
+class IntervalCalibration:
     """What ships: difficulties by metric; measurements, configurations and the ends of levels by stratum; how much
     wider it is where something is unlike what was measured."""
 
@@ -57,11 +57,11 @@ def known_from(errors: pd.DataFrame) -> KnownErrors:
     )
 
 
-def calibration(errors: pd.DataFrame) -> Calibration:
+def calibration(errors: pd.DataFrame) -> IntervalCalibration:
     """From all held-out errors that intervals are calibrated on."""
     known = known_from(errors)
     strata = stratum_quantiles(known.rows, tails(SHIPPED_LEVELS))
-    return Calibration(hard=known.hard, strata=strata, extrapolations=learnt(known.left_out))
+    return IntervalCalibration(hard=known.hard, strata=strata, extrapolations=learnt(known.left_out))
 
 
 def checked(

@@ -10,7 +10,7 @@ import pandas as pd
 from calibration.crossvalidate import NO_GROUP, Masks, Refit
 from calibration.fit_efficiency import Fit
 from calibration.fit_mixture import Steps, compared, fit_trust, predicted, steps_of, unseen_steps
-from calibration.fit_targets import METRICS, Targets
+from calibration.fit_targets import METRICS, FitTargets
 from sizing.base.arrays import Floats
 from sizing.catalog.measured import FEWEST, Counted
 from sizing.evidence.cases import LayoutKind
@@ -31,7 +31,7 @@ class HeldOut:
 
 
 def held_out_errors(
-    tables: Sequence[Targets], kernel: Mapping[str, Floats], fit: Fit, refits: Sequence[Refit]
+    tables: Sequence[FitTargets], kernel: Mapping[str, Floats], fit: Fit, refits: Sequence[Refit]
 ) -> HeldOut:
     """Errors as a long table with one row per point, metric and scheme.
 
@@ -60,7 +60,7 @@ def held_out_errors(
 
 
 def _long(
-    tables: Sequence[Targets], steps: Mapping[str, Steps], trust: Trust, scheme: str, held: Masks, kept: Masks
+    tables: Sequence[FitTargets], steps: Mapping[str, Steps], trust: Trust, scheme: str, held: Masks, kept: Masks
 ) -> pd.DataFrame:
     """Errors of the points in ``held`` under given step times and weights."""
     known = known_by(pd.concat([t.labels[kept[t.mode]] for t in tables]))
@@ -97,7 +97,7 @@ SIMULATED = (CLOSED_LOOP, OPEN_LOOP)
 """Modes whose runs are simulated for an answer."""
 
 
-def _answered(tables: Sequence[Targets], steps: Mapping[str, Steps], trust: Trust) -> dict[tuple[str, str], Floats]:
+def _answered(tables: Sequence[FitTargets], steps: Mapping[str, Steps], trust: Trust) -> dict[tuple[str, str], Floats]:
     """As :func:`calibration.fit_mixture.predicted`, loops as the product answers them where the tables have a part."""
     out = predicted(tables, steps, trust)
     for table in tables:
@@ -107,7 +107,7 @@ def _answered(tables: Sequence[Targets], steps: Mapping[str, Steps], trust: Trus
     return out
 
 
-def load_columns(table: Targets) -> Floats:
+def load_columns(table: FitTargets) -> Floats:
     """Concurrency per instance (NaN: as many as possible), input and output tokens of every point, (C, 3)."""
     points = table.points
     return np.array([(p.concurrency / p.instances, p.input_tokens, p.output_tokens) for p in points.points])

@@ -30,7 +30,7 @@ class NoTables(Exception):
 
 
 @dataclass(frozen=True)
-class Table:
+class KernelTable:
     """One measured table: which system and framework it comes from, in which version."""
 
     system: str
@@ -53,7 +53,7 @@ def fetched(folder: Path = WHEEL_FOLDER) -> Path:
     return wheels[0]
 
 
-def newest(wheel: Path, kind: str, columns: Sequence[str]) -> Iterator[Table]:
+def newest(wheel: Path, kind: str, columns: Sequence[str]) -> Iterator[KernelTable]:
     """Table ``kind`` (``gemm/gemm_perf``) of every system and framework in its newest full version, in order.
 
     Columns that a table lacks are left out. Raises NoTables for a file without such tables.
@@ -68,7 +68,7 @@ def newest(wheel: Path, kind: str, columns: Sequence[str]) -> Iterator[Table]:
             version = max(full, key=_order)
             data = archive.read(versions[version])
             present = [c for c in columns if c in pq.read_schema(io.BytesIO(data)).names]
-            yield Table(system, framework, version, pd.read_parquet(io.BytesIO(data), columns=present))
+            yield KernelTable(system, framework, version, pd.read_parquet(io.BytesIO(data), columns=present))
 
 
 def _opened(wheel: Path) -> zipfile.ZipFile:

@@ -5,25 +5,25 @@ from concurrent.futures import ProcessPoolExecutor
 
 import numpy as np
 
+from calibration.accuracy_figures import SHOWN
 from calibration.crossvalidate import PROCESSES, forgotten
 from calibration.fit_efficiency import WARM_EVALUATIONS, Fit, solve
 from calibration.fit_mixture import Steps, fit_trust, predicted, steps_of
-from calibration.fit_targets import Targets
+from calibration.fit_targets import FitTargets
 from sizing.base.arrays import Floats
 from sizing.steps.mixture import NONE
 
 SIZES = (3, 8, 14, 19)
-"""Models in the fit."""
+"""Numbers of models whose measurements are in a fit."""
 
 DRAWS = 3
 """Random choices of models per size; each model that is left out is predicted by every draw that lacks it."""
 
-SHOWN = (("fixed_concurrency", "itl"), ("offline_max_throughput", "throughput"), ("static_batch", "e2e"))
-_SHARED: dict[str, tuple[Sequence[Targets], Mapping[str, Floats], Mapping[str, Steps], Fit]] = {}
+_SHARED: dict[str, tuple[Sequence[FitTargets], Mapping[str, Floats], Mapping[str, Steps], Fit]] = {}
 
 
 def learning_curve(
-    tables: Sequence[Targets], kernel: Mapping[str, Floats], unseen: Mapping[str, Steps], fit: Fit
+    tables: Sequence[FitTargets], kernel: Mapping[str, Floats], unseen: Mapping[str, Steps], fit: Fit
 ) -> list[dict[str, object]]:
     """Median absolute percentage error on models outside the fit, with and without kernel tables, by their number."""
     names = sorted({a for t in tables for a in t.labels["architecture"]})
@@ -45,7 +45,7 @@ def learning_curve(
     return out
 
 
-def _start(tables: Sequence[Targets], kernel: Mapping[str, Floats], unseen: Mapping[str, Steps], fit: Fit) -> None:
+def _start(tables: Sequence[FitTargets], kernel: Mapping[str, Floats], unseen: Mapping[str, Steps], fit: Fit) -> None:
     _SHARED["now"] = (tables, kernel, unseen, fit)
 
 

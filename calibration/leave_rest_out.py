@@ -107,7 +107,7 @@ def _judged(
     number: int, source: str, fitted: CalibratedConfiguration, rest: Sequence[CalibrationPoint], roof: Roofline
 ) -> list[dict[str, object]]:
     (part,) = prepare([a.point for a in rest], roof)
-    before, after = part.expected(part.times), part.expected(fitted.scaled(part.times))
+    before, after = part.expected(part.times), part.expected(fitted.scaled(part.times, part.grid))
     (prior,) = intervals("decode", fitted.model, [fitted.configuration])
     out: list[dict[str, object]] = []
     for i, (calibration_point, load) in enumerate(zip(rest, part.in_flight(), strict=True)):

@@ -86,13 +86,6 @@ def records() -> list[dict[str, Any]]:
     return out
 
 
-def starts() -> tuple[int, int, int]:
-    """How many starts say whether they did, how many of them are called right, and how many wrongly to start."""
-    known = compared().dropna(subset=["started", "starts"])
-    right = known["started"] == known["starts"]
-    return len(known), int(right.sum()), int(((known["starts"] == 1.0) & ~right).sum())
-
-
 def wide(errors: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """One line a family, with "ratio (median / 90th percentile of the error)" of each quantity; all first."""
     table: dict[str, dict[str, Any]] = {}

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from sizing.base.units import BILLION
 from sizing.catalog import Model, model_from_config
-from sizing.catalog.config_fields import Fields, load_config
+from sizing.catalog.config_fields import ConfigFields, load_config
 from sizing.catalog.files import read_rows
 
 Cell = str | int | float | bool
@@ -57,7 +57,7 @@ def cells(model: Model, config: Mapping[str, object], source: str, date: str) ->
         "config_source": source,
         "source_date": f"collected {date}",
     }
-    return known | _experts(model) | _latent_attention(model, Fields(config)) | _sparse_attention(model)
+    return known | _experts(model) | _latent_attention(model, ConfigFields(config)) | _sparse_attention(model)
 
 
 def _experts(model: Model) -> dict[str, Cell]:
@@ -73,7 +73,7 @@ def _experts(model: Model) -> dict[str, Cell]:
     }
 
 
-def _latent_attention(model: Model, fields: Fields) -> dict[str, Cell]:
+def _latent_attention(model: Model, fields: ConfigFields) -> dict[str, Cell]:
     """Columns of MLA: ranks of the query (0: not compressed) and of the latent vector, and the parts of a head."""
     if model.attention != "mla":
         return {}

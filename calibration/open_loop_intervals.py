@@ -26,7 +26,7 @@ from calibration.conformal import (
 )
 from calibration.crossvalidate import EXTRAPOLATED, Refit
 from calibration.extrapolations import learnt, wider, wider_without
-from calibration.fit_targets import Targets
+from calibration.fit_targets import FitTargets
 from calibration.held_intervals import known_from, learns
 from sizing.base.arrays import Floats
 from sizing.evidence.ends import FRONT_END, STEP_TIMES
@@ -36,11 +36,11 @@ from sizing.evidence.protocols import Expected
 from sizing.steps.mixture import Mixture
 
 ENDS = tuple(f"{end}_{level}" for end in ("low", "high") for level in SHIPPED_LEVELS)
-"""Columns of the ends."""
+"""Names of the columns that hold the ends of the intervals."""
 
 
 def open_loops_checked(
-    errors: pd.DataFrame, tables: Sequence[Targets], refits: Sequence[Refit], sources: Sequence[Mixture]
+    errors: pd.DataFrame, tables: Sequence[FitTargets], refits: Sequence[Refit], sources: Sequence[Mixture]
 ) -> pd.DataFrame:
     """Every published held-out latency of an open loop with the ends of its intervals at :data:`SHIPPED_LEVELS`, as
     :func:`calibration.conformal.checked`; ``sources``: the step times without the group of each refit."""
@@ -70,7 +70,7 @@ class Widths(NamedTuple):
     strata: Strata
 
 
-def _with_ends(mine: pd.DataFrame, table: Targets, source: Mixture, widths: Widths) -> pd.DataFrame:
+def _with_ends(mine: pd.DataFrame, table: FitTargets, source: Mixture, widths: Widths) -> pd.DataFrame:
     """The rows of one group with log(end / predicted) at every level."""
     first = mine.drop_duplicates("row")
     place = {row: k for k, row in enumerate(table.labels["row"])}

@@ -14,7 +14,7 @@ import pandas as pd
 
 from calibration.accuracy_figures import summary
 from calibration.crossvalidate import SCHEMES, UNSEEN, Refit, configuration_of, group_of, small_group
-from calibration.fit_targets import Targets
+from calibration.fit_targets import FitTargets
 from sizing.evidence.ends import point_cases
 from sizing.evidence.points import CLOSED_LOOP
 from sizing.evidence.uncertainty import Metric, stratum_interval
@@ -25,7 +25,9 @@ HELD = 0.8
 """Share that the intervals are to hold."""
 
 
-def split_errors(table: Targets, whole: Mixture, refits: Sequence[Refit], without: Sequence[Mixture]) -> pd.DataFrame:
+def split_errors(
+    table: FitTargets, whole: Mixture, refits: Sequence[Refit], without: Sequence[Mixture]
+) -> pd.DataFrame:
     """Every run and metric by scheme: ``error``, log(predicted / measured), and ``far``, how far reality lies on the
     way to the end of a closed loop's interval. Of a group that no fit left out, by the fit on everything."""
     sources = {(r.scheme, r.name): source for r, source in zip(refits, without, strict=True)}
@@ -39,7 +41,7 @@ def split_errors(table: Targets, whole: Mixture, refits: Sequence[Refit], withou
     return pd.concat(parts, ignore_index=True)
 
 
-def _errors(table: Targets, source: Mixture) -> pd.DataFrame:
+def _errors(table: FitTargets, source: Mixture) -> pd.DataFrame:
     predicted = table.predicted_by(source)
     size = len(table.points)
     cases = [

@@ -16,7 +16,7 @@ JUMP = f"a factor of {np.exp(NEIGHBOURS_APART):.1f}"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Row:
+class ErrorRow:
     """One row of the error table with its cells in the library, its curve, and the median log error of its group."""
 
     error: float
@@ -39,7 +39,7 @@ class Row:
         return float(self.cells[name])
 
 
-def _other_load(row: Row) -> bool:
+def _other_load(row: ErrorRow) -> bool:
     """By Little's law the requests in flight are rate x E2E; far fewer than stated were running."""
     tokens, itl, first = (row.value(n) for n in ("output_tokens_per_s", "itl_ms_mean", "ttft_ms_mean"))
     running = float(tokens * itl * 1e-3)
@@ -49,15 +49,15 @@ def _other_load(row: Row) -> bool:
     return bool(np.isfinite(first + answer) and first > answer)
 
 
-def _self_contradiction(row: Row) -> bool:
+def _self_contradiction(row: ErrorRow) -> bool:
     return any(abs(row.error - other) > NEIGHBOURS_APART for other in row.neighbours)
 
 
-def _whole_group(row: Row) -> bool:
+def _whole_group(row: ErrorRow) -> bool:
     return row.group * row.error > 0 and abs(row.group) >= CONCERNED * abs(row.error)
 
 
-RULES: tuple[tuple[Callable[[Row], bool], str], ...] = (
+RULES: tuple[tuple[Callable[[ErrorRow], bool], str], ...] = (
     (lambda r: r.noted("SUSPECT", "typo", "unclear", "doubtful"), "the library marks the row as doubtful"),
     (lambda r: r.noted("overload"), "the source calls the run overloaded"),
     (
@@ -93,12 +93,12 @@ RULES: tuple[tuple[Callable[[Row], bool], str], ...] = (
 """Conditions in order of how specific they are, and the reason each stands for."""
 
 
-def reason(row: Row) -> str:
+def reason(row: ErrorRow) -> str:
     """The first rule that fits, or that none does."""
     return next((text for rule, text in RULES if rule(row)), "no rule explains it")
 
 
-def rows_of(chosen: pd.DataFrame, errors: pd.DataFrame, cells: pd.DataFrame) -> list[Row]:
+def rows_of(chosen: pd.DataFrame, errors: pd.DataFrame, cells: pd.DataFrame) -> list[ErrorRow]:
     """The chosen errors with what the rules look at; ``errors`` are all of the same scheme, ``cells`` the library."""
     group = errors.groupby([*GROUP, "metric"])["error"].median()
     out = []
@@ -110,7 +110,7 @@ def rows_of(chosen: pd.DataFrame, errors: pd.DataFrame, cells: pd.DataFrame) -> 
         place = int(np.searchsorted(loads.to_numpy(), label["concurrency"]))
         near = [loads.index[i] for i in (place - 1, place + 1) if 0 <= i < len(loads)]
         out.append(
-            Row(
+            ErrorRow(
                 error=float(label["error"]),
                 cells=cells.iloc[int(label["row"])],
                 label=label,

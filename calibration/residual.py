@@ -14,7 +14,7 @@ import pandas as pd
 from calibration.crossvalidate import SCHEMES, group_of, refits
 from calibration.fit_efficiency import CAUTION_WEIGHT, fit_all, sweep_of
 from calibration.fit_mixture import kernel_times
-from calibration.fit_targets import Targets, targets
+from calibration.fit_targets import FitTargets, targets
 from calibration.held_out import held_out_errors
 from sizing.base.arrays import Floats
 from sizing.steps.efficiency import efficiencies
@@ -33,7 +33,7 @@ REACH = 1.0
 """Distance from the nearest row of the evidence, in standard deviations over all features, at which it has halved."""
 
 
-def features(tables: tuple[Targets, ...]) -> pd.DataFrame:
+def features(tables: tuple[FitTargets, ...]) -> pd.DataFrame:
     """What a row's configuration, model and load are, by row id: logarithms of sizes, and flags."""
     parts = []
     for table in tables:

@@ -16,7 +16,7 @@ from collectors.backends.scrape.backend import RingBackend
 from collectors.backends.scrape.scraper import CONNECTIONS, Scraper, ScrapeTarget
 from collectors.backends.scrape.store import MOST_CHURN_BYTES, Ring
 from collectors.backends.veiled import Veil, VeiledBackend
-from collectors.prometheus import Clock, Fetcher, Limits, PrometheusClient
+from collectors.prometheus import Clock, Fetcher, FetchLimits, PrometheusClient
 from collectors.reading import read_from
 from collectors.reading.observation import Observation, State, without_data
 from collectors.reading.remarks import RemarkKind, remark
@@ -33,7 +33,7 @@ LONGEST_PAUSE_S = 5.0
 
 
 @dataclass(frozen=True, kw_only=True)
-class Bounds:
+class SourceBounds:
     """What one source may take. Those of a file are what whoever wrote it wants.
 
     ``answer_bytes`` of one answer; ``at_once`` targets read side by side; ``churn_bytes`` of lists of series that are
@@ -41,23 +41,23 @@ class Bounds:
     ``veiled``: see :mod:`collectors.backends.veiled`.
     """
 
-    answer_bytes: int = Limits.max_bytes
+    answer_bytes: int = FetchLimits.max_bytes
     at_once: int = CONNECTIONS
     churn_bytes: float = MOST_CHURN_BYTES
     ring_bytes: int | None = None
     veiled: bool = False
 
 
-OF_A_FILE = Bounds()
+OF_A_FILE = SourceBounds()
 
 
 def prometheus_backend(
-    source: Source, settings: PrometheusSource, *, clock: Clock | None = None, bounds: Bounds = OF_A_FILE
+    source: Source, settings: PrometheusSource, *, clock: Clock | None = None, bounds: SourceBounds = OF_A_FILE
 ) -> CachingBackend:
     """The backend of a Prometheus source, with its memory; ``clock`` is for tests."""
     fetcher = Fetcher(
         access=settings.access(source.folder),
-        limits=Limits(timeout_s=settings.timeout_s, max_bytes=bounds.answer_bytes),
+        limits=FetchLimits(timeout_s=settings.timeout_s, max_bytes=bounds.answer_bytes),
         clock=clock,
         allow_link_local=settings.allow_link_local,
         use_environment_proxy=settings.use_environment_proxy,
@@ -91,14 +91,14 @@ class Scraping:
 
 
 def scraping(
-    source: Source, settings: ScrapeSource, *, clock: Callable[[], float] = time.time, bounds: Bounds = OF_A_FILE
+    source: Source, settings: ScrapeSource, *, clock: Callable[[], float] = time.time, bounds: SourceBounds = OF_A_FILE
 ) -> Scraping:
     """The ring of a scrape source."""
     targets = [ScrapeTarget(url) for url in settings.targets]
     ring = _ring(source, settings, bounds)
     fetcher = Fetcher(
         access=settings.access(source.folder),
-        limits=Limits(timeout_s=settings.timeout_s, attempts=1, max_bytes=bounds.answer_bytes),
+        limits=FetchLimits(timeout_s=settings.timeout_s, attempts=1, max_bytes=bounds.answer_bytes),
         allow_link_local=settings.allow_link_local,
         use_environment_proxy=settings.use_environment_proxy,
     )
@@ -115,7 +115,7 @@ def scraping(
     return Scraping(ring=ring, scraper=scraper, backend=RingBackend(ring, targets, clock=clock))
 
 
-def _ring(source: Source, settings: ScrapeSource, bounds: Bounds) -> Ring:
+def _ring(source: Source, settings: ScrapeSource, bounds: SourceBounds) -> Ring:
     """The ring in its file; in memory where that cannot be used, or where the bounds say so."""
     if bounds.ring_bytes is not None:
         return Ring(None, keep_s=settings.keep_s, max_bytes=bounds.ring_bytes, most_churn=bounds.churn_bytes)

@@ -11,6 +11,10 @@ LONGEST = 100
 """Digits of a whole number that are read: no bound is so large, and Python refuses thousands of them otherwise."""
 
 
+Argument = Callable[[str], float]
+"""Reads one argument, or refuses it."""
+
+
 def whole(low: int, high: int) -> Callable[[str], int]:
     """A whole number from ``low`` (at least 0) to ``high``."""
 

@@ -3,27 +3,30 @@
 import argparse
 import os
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Protocol, TypeAlias, TypeVar
 
 INVALID_INPUT = 2
 """Exit code for input that cannot be used: the one of argparse for wrong arguments."""
 INTERRUPTED = 130
 """What a shell shows for a command that was stopped with Ctrl-C: 128 + SIGINT."""
+PROGRESS_WIDTH = 60
+"""Characters of a line of progress that are wiped at its end: as long as any."""
 
 
 Commands: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
 """What ``add_subparsers`` returns, to which commands are added."""
 
 
-class Result(Protocol):
+class JsonAnswer(Protocol):
     """An answer that knows its JSON, as pydantic models do."""
 
     def model_dump_json(self, *, indent: int | None = None) -> str:
         """The answer as the JSON text that a command prints."""
 
 
-R = TypeVar("R", bound=Result)
+R = TypeVar("R", bound=JsonAnswer)
 
 
 def run(
@@ -65,6 +68,30 @@ def show(result: R, as_text: Callable[[R], str], *, json: bool) -> int:
     return 0
 
 
-def as_json(result: Result) -> str:
+def aligned(rows: Sequence[Sequence[str]]) -> str:
+    """A list for a terminal: rows of cells below each other, two blanks between columns."""
+    widths = [max(len(cell) for cell in column) for column in zip(*rows, strict=True)]
+    lines = ("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows)
+    return "\n".join(lines)
+
+
+def as_json(result: JsonAnswer) -> str:
     """The JSON of a result, the same at every door."""
     return result.model_dump_json(indent=2)
+
+
+@contextmanager
+def progress_line() -> Iterator[Callable[[float, str], None]]:
+    """Gives what is to be told the share that is done, and of what. Nothing is written where nobody looks: to a file
+    or a pipe."""
+    shown = sys.stderr.isatty()
+
+    def told(share: float, what: str) -> None:
+        if shown:
+            print(f"\r{f'{what}: {round(100 * share)} %':{PROGRESS_WIDTH}}", end="", file=sys.stderr, flush=True)
+
+    try:
+        yield told
+    finally:
+        if shown:
+            print(f"\r{'':{PROGRESS_WIDTH}}\r", end="", file=sys.stderr, flush=True)

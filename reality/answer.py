@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from commandline.percentiles import HEADLINE, key_of
 from reality.labels import RATIOS, SHARE_OF_PROMPT, SHORT
-from reality.result import VERDICT_WORDS, Comparison, Interval, PerformanceRow, TrafficRow
+from reality.result import VERDICT_WORDS, Interval, PerformanceRow, RealityComparison, TrafficRow
 from reality.traffic import in_words
 from reality.verdict import says_little
 from sizing.base.format import UNKNOWN, interval, ms, rounded, significant
@@ -30,7 +30,7 @@ NARROW = 0.1
 """Relative width of an interval below which two digits would not tell its ends apart."""
 
 
-def answer(comparison: Comparison, *, foreign: Sequence[str] = (), silent: str = "") -> str:
+def answer(comparison: RealityComparison, *, foreign: Sequence[str] = (), silent: str = "") -> str:
     """The finding in one sentence; two where traffic and prediction both have something to say."""
     if silent:
         return f"No verdict: {comparison.source} {SILENT.get(comparison.state, comparison.state)}. {silent}"
@@ -132,7 +132,7 @@ def percent_of(fraction: float | None) -> str:
     return f"{percent:+d} %" if percent else "0 %"
 
 
-def as_text(comparison: Comparison) -> str:
+def as_text(comparison: RealityComparison) -> str:
     """The comparison for a terminal."""
     lines = [
         comparison.answer,

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, TypeVar
 from collectors.errors import InvalidSource
 from collectors.source import Source, load_source
 from sharing.bonds import Calibrations
-from sharing.bonds.records import Calibration
+from sharing.bonds.records import LearnedCalibration
 from sharing.errors import InvalidEntry, SharingError
 from sizing.base.errors import InvalidScenario, SizingError
 from sizing.scenario.file import load_scenario
@@ -27,12 +27,12 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Chosen:
+class ChosenScenario:
     """A scenario, its number in the library (None: it is a file's), and the step times accepted for it."""
 
     scenario: Scenario
     number: int | None = None
-    learned: Calibration | None = None
+    learned: LearnedCalibration | None = None
 
 
 def number_of(text: str) -> int | None:
@@ -56,17 +56,19 @@ def opened(place: str | None) -> Iterator[Library]:
         yield library
 
 
-def chosen_of(scenario: str, source: Path, library: str | None = None) -> tuple[Chosen, Source]:
+def chosen_of(scenario: str, source: Path, library: str | None = None) -> tuple[ChosenScenario, Source]:
     """The scenario and the source of a command. Raises InvalidScenario with the problems of both, SharingError."""
     number = number_of(scenario)
     if number is None:
         planned, live = files(Path(scenario), source)
-        return Chosen(scenario=planned), live
+        return ChosenScenario(scenario=planned), live
     live = load_source(source)
     with opened(library) as kept:
         accepted = Calibrations(kept).of_scenario(number)
         planned = kept.version(number).scenario()
-    return Chosen(scenario=planned, number=number, learned=None if accepted is None else accepted.calibration), live
+    return ChosenScenario(
+        scenario=planned, number=number, learned=None if accepted is None else accepted.calibration
+    ), live
 
 
 def files(scenario: Path, source: Path) -> tuple[Scenario, Source]:

@@ -15,9 +15,8 @@ from typing import TYPE_CHECKING
 
 from collectors.errors import InvalidSource
 from collectors.source import Source
-from commandline.progress import progress_line
-from commandline.run import run, show
-from reality.chosen import Chosen, chosen_of, files
+from commandline.run import progress_line, run, show
+from reality.chosen import ChosenScenario, chosen_of, files
 from reality.forecast.command import add_command as add_forecast
 from reality.learned.command import add_commands as add_learning
 from reality.watch.command import add_command as add_watch
@@ -154,7 +153,7 @@ def _diagnose(given: argparse.Namespace) -> int:
     return show(diagnosis, as_text, json=given.json)
 
 
-def _diagnosed(given: argparse.Namespace) -> tuple[Diagnosis, Chosen]:
+def _diagnosed(given: argparse.Namespace) -> tuple[Diagnosis, ChosenScenario]:
     with progress_line() as tell:
         tell(0.0, "Planning")
         answer, chosen, source = _asked(given)
@@ -175,7 +174,7 @@ def _diagnosed(given: argparse.Namespace) -> tuple[Diagnosis, Chosen]:
         ), chosen
 
 
-def _asked(given: argparse.Namespace) -> tuple[Answer, Chosen, Source]:
+def _asked(given: argparse.Namespace) -> tuple[Answer, ChosenScenario, Source]:
     """The answer to the scenario, by the load model that is asked for, with what was accepted for it, and the
     source."""
     chosen, source = chosen_of(given.scenario, given.source, given.library)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from collectors.backends.backend import Backend
-from collectors.questions.deployments import Deployed
+from collectors.questions.deployments import ObservedDeployment
 from collectors.questions.judged import read_judged
 from collectors.reading.observation import Observation, State
 from collectors.reading.remarks import RemarkKind
@@ -15,10 +15,10 @@ from reality.answer import answer
 from reality.identity import Identity, check, facts_of
 from reality.performance import Blocked, performance_rows
 from reality.prediction import Prediction, predict, traffic_spread
-from reality.result import Comparison
+from reality.result import RealityComparison
 from reality.step_times import basis_of, factors_in_words
 from reality.traffic import length_variation, observed_traffic, traffic_rows
-from sharing.bonds.records import Calibration
+from sharing.bonds.records import LearnedCalibration
 from sizing.base.version import ENGINE_VERSION
 from sizing.catalog import data_version
 from sizing.mixed.text import BESIDE_ONE_FLEET
@@ -48,7 +48,7 @@ class Planned:
     answer: Answer
     row: Configuration | None
     why_not: str = ""
-    learned: Calibration | None = None
+    learned: LearnedCalibration | None = None
     unused: str = ""
 
     @property
@@ -68,8 +68,8 @@ def compare_source(
     served_as: str = "",
     backend: Backend | None = None,
     clock: Callable[[], float] = time.time,
-    learned: Calibration | None = None,
-) -> Comparison:
+    learned: LearnedCalibration | None = None,
+) -> RealityComparison:
     """Read the source and compare; a scenario is answered first, as by ``python -m sizing plan``. ``learned``: step
     times that were accepted for it. Raises InvalidScenario."""
     # Before anything is read: a scenario that cannot be understood ends here.
@@ -78,7 +78,7 @@ def compare_source(
     return compare(planned, observed, deployed, served_as=served_as)
 
 
-def planned_of(scenario_or_answer: Scenario | Answer, learned: Calibration | None = None) -> Planned:
+def planned_of(scenario_or_answer: Scenario | Answer, learned: LearnedCalibration | None = None) -> Planned:
     """The plan of a scenario, ready to be compared, with the step times accepted for it. Raises InvalidScenario."""
     answer = as_answer(scenario_or_answer)
     if answer.plan.deployment is None:
@@ -98,7 +98,9 @@ def planned_of(scenario_or_answer: Scenario | Answer, learned: Calibration | Non
     return Planned(answer=answer, row=row, unused=unused)
 
 
-def compare(planned: Planned, observed: Observation, deployed: Deployed, *, served_as: str = "") -> Comparison:
+def compare(
+    planned: Planned, observed: Observation, deployed: ObservedDeployment, *, served_as: str = ""
+) -> RealityComparison:
     """The comparison of a plan with one observation."""
     question, row = planned.answer.question, planned.row
     silent = WITHOUT_DATA.get(observed.state, "")
@@ -114,7 +116,7 @@ def compare(planned: Planned, observed: Observation, deployed: Deployed, *, serv
         *_load_reasons(observed),
         *([problem] if problem else []),
     )
-    comparison = Comparison(
+    comparison = RealityComparison(
         answer="",
         state=observed.state.value,
         judged=any(r.verdict != "cannot_judge" for r in performance),
@@ -143,7 +145,7 @@ def _short(text: str) -> str:
     return "not the planned deployment: see the reasons" if text else ""
 
 
-def _predicted(planned: Planned, observed: Observation, deployed: Deployed) -> tuple[Prediction | None, str]:
+def _predicted(planned: Planned, observed: Observation, deployed: ObservedDeployment) -> tuple[Prediction | None, str]:
     """The prediction for the observed traffic, or why there is none."""
     if planned.row is None:
         return None, planned.why_not
@@ -207,7 +209,7 @@ def _load_reasons(observed: Observation) -> tuple[str, ...]:
 
 
 def _assumptions(
-    planned: Planned, observed: Observation, deployed: Deployed, prediction: Prediction | None
+    planned: Planned, observed: Observation, deployed: ObservedDeployment, prediction: Prediction | None
 ) -> tuple[str, ...]:
     if prediction is None:
         return ()
@@ -226,7 +228,7 @@ def _assumptions(
     )
 
 
-def _notes(observed: Observation, deployed: Deployed) -> tuple[str, ...]:
+def _notes(observed: Observation, deployed: ObservedDeployment) -> tuple[str, ...]:
     """What to know about the measured numbers."""
     notes = [*observed.notes, *observed.warnings]
     if deployed.problem:

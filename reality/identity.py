@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from collectors.questions.deployments import Deployed
+from collectors.questions.deployments import ObservedDeployment
 from collectors.reading.observation import Observation
 from collectors.vocabulary import engine_vocabularies
 from reality.result import DeployedFacts
@@ -30,7 +30,7 @@ class Identity:
     unmatched_name: str = ""
 
 
-def facts_of(observed: Observation, deployed: Deployed) -> DeployedFacts:
+def facts_of(observed: Observation, deployed: ObservedDeployment) -> DeployedFacts:
     """What is seen to be deployed."""
     return DeployedFacts(
         models=deployed.models,
@@ -43,7 +43,7 @@ def facts_of(observed: Observation, deployed: Deployed) -> DeployedFacts:
     )
 
 
-def gpus_per_replica(observed: Observation, deployed: Deployed) -> float | None:
+def gpus_per_replica(observed: Observation, deployed: ObservedDeployment) -> float | None:
     """GPUs of one replica; None where GPUs of others may be among them (joined by host, and not dividing evenly)."""
     gpus, replicas = observed.number("gpus"), observed.number("replicas")
     if not gpus or not replicas:
@@ -53,7 +53,7 @@ def gpus_per_replica(observed: Observation, deployed: Deployed) -> float | None:
 
 
 def check(
-    model: Model, row: Configuration | None, observed: Observation, deployed: Deployed, *, served_as: str = ""
+    model: Model, row: Configuration | None, observed: Observation, deployed: ObservedDeployment, *, served_as: str = ""
 ) -> Identity:
     """Compare what runs with the plan; ``served_as`` is a name under which the planned model is known to be served."""
     parts = [_model(model, deployed, served_as)]
@@ -66,7 +66,7 @@ def check(
     )
 
 
-def _model(model: Model, deployed: Deployed, served_as: str) -> Identity:
+def _model(model: Model, deployed: ObservedDeployment, served_as: str) -> Identity:
     if not deployed.models:
         return Identity(unknown=("The metrics do not name the model: it is taken to be the planned one.",))
     if len(deployed.models) > 1:
@@ -135,7 +135,7 @@ def _engine(row: Configuration, observed: Observation) -> Identity:
     )
 
 
-def _gpu(row: Configuration, deployed: Deployed) -> Identity:
+def _gpu(row: Configuration, deployed: ObservedDeployment) -> Identity:
     if not deployed.gpu_products:
         return Identity(unknown=("No GPU exporter names the GPUs: type and parallelism are taken as planned.",))
     if row.gpu.custom:
@@ -163,7 +163,7 @@ def _gpu_id(product: str) -> str | None:
         return None
 
 
-def _ways(row: Configuration, observed: Observation, deployed: Deployed) -> Identity:
+def _ways(row: Configuration, observed: Observation, deployed: ObservedDeployment) -> Identity:
     each = gpus_per_replica(observed, deployed)
     if each is None:
         if observed.number("gpus"):
@@ -180,7 +180,7 @@ def _ways(row: Configuration, observed: Observation, deployed: Deployed) -> Iden
     )
 
 
-def _kv(row: Configuration, deployed: Deployed) -> Identity:
+def _kv(row: Configuration, deployed: ObservedDeployment) -> Identity:
     types = {kv.cache_type for kv in deployed.kv}
     running = next((name for name, seen in KV_CACHE_TYPES.items() if types & set(seen)), None)
     if running is None or row.kv_precision == running:

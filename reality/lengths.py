@@ -7,7 +7,7 @@ import numpy as np
 from scipy.optimize import brentq
 
 from collectors.prometheus.answers import Bucket
-from collectors.prometheus.histograms import Distribution
+from collectors.prometheus.histograms import HistogramQuantiles
 from reality.sampling import closed_end
 from sizing.base.arrays import Floats
 from sizing.question.length_distributions import LengthDistribution
@@ -28,7 +28,7 @@ STEEPEST = 6.0
 """Bounds of the exponent, as its logarithm: beyond, all lengths of a bucket are at one of its edges."""
 
 
-def from_histogram(distribution: Distribution) -> Floats | None:
+def from_histogram(distribution: HistogramQuantiles) -> Floats | None:
     """Equally likely lengths, shortest first; None without a histogram.
 
     Within its bucket a length is a + (b - a) u^k, u even in 0..1; one k for all buckets gives the measured mean. So
@@ -88,7 +88,7 @@ def from_plan(planned: LengthDistribution, mean: float | None) -> Floats:
     return np.maximum(scaled, 1.0)
 
 
-def fits_planned(distribution: Distribution, lengths: Floats) -> bool:
+def fits_planned(distribution: HistogramQuantiles, lengths: Floats) -> bool:
     """Whether a histogram may be of these equally likely lengths: nowhere further off than chance and rounding."""
     kept = [b for b in distribution.buckets if math.isfinite(b.high)]
     total = sum(b.count for b in distribution.buckets)

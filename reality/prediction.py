@@ -11,9 +11,9 @@ import numpy as np
 
 from reality.labels import QUANTILES
 from reality.result import Interval
-from reality.step_times import interval_of, with_learned
+from reality.step_times import StepLoad, interval_of, load_of, with_learned
 from reality.traffic import ObservedTraffic
-from sharing.bonds.records import Calibration
+from sharing.bonds.records import LearnedCalibration
 from sizing.base.units import MS_PER_S, TWO_SIDED_80
 from sizing.deployments.candidates import table
 from sizing.deployments.printed_memory import printed
@@ -39,7 +39,7 @@ REQUESTS = 40_000
 """Requests of one simulation, at least: 400 beyond p99."""
 
 MOST_REQUESTS = 400_000
-"""At most: where the window holds more, every step of its load is shortened alike."""
+"""Requests simulated at most: where the window holds more, every step of its load is shortened alike."""
 
 UNSURE = 0.02
 """Relative error of the largest stable load: simulated with some 3,000 requests (30 per sequence slot, about 100
@@ -92,7 +92,7 @@ def predict(
     replicas: int,
     kv_tokens: float | None = None,
     spread: float = 0.0,
-    learned: Calibration | None = None,
+    learned: LearnedCalibration | None = None,
 ) -> Prediction:
     """What the plan's engine says for ``traffic`` on ``replicas`` replicas of ``row``.
 
@@ -104,22 +104,21 @@ def predict(
     evaluated = evaluate(at_observed, table([row]))
     if not len(evaluated):
         raise ValueError("the model does not fit on the planned configuration at the observed lengths")
-    planned = replica_at(at_observed, evaluated, 0)
-    as_printed = _printed_tokens(at_observed, row)
-    replica = planned
+    replica, as_printed = replica_at(at_observed, evaluated, 0), _printed_tokens(at_observed, row)
     if kv_tokens is not None:
-        replica = replace(planned, kv_tokens=planned.kv_tokens * kv_tokens / max(as_printed, 1.0))
+        replica = replace(replica, kv_tokens=replica.kv_tokens * kv_tokens / max(as_printed, 1.0))
+    arrivals = _arrivals(question, traffic, replicas)
     if learned is not None:
         replica = with_learned(replica, learned)
-        decode, prefill = (interval_of(learned, metric) for metric in STEPS)
+    runs = {"value": _run(replica, arrivals, traffic, replicas)}
+    if learned is not None:
+        load = _step_load(runs["value"], replica, traffic, replicas)
+        decode, prefill = (interval_of(learned, metric, load) for metric in STEPS)
     else:
-        in_flight = np.array([_in_flight(evaluated, traffic, replicas)])
-        decode, prefill = (one for metric in STEPS for one in intervals_of(at_observed, metric, [row], in_flight))
-    arrivals = _arrivals(question, traffic, replicas)
-    runs = {}
-    for end in ENDS:
-        one = replica if end == "value" else replace(replica, grid=_scaled(replica.grid, decode, prefill, end))
-        runs[end] = _run(one, arrivals, traffic, replicas)
+        decode, prefill = _planned_intervals(at_observed, row, _in_flight(evaluated, traffic, replicas))
+    for end in ENDS[1:]:
+        scaled = replace(replica, grid=_scaled(replica.grid, decode, prefill, end))
+        runs[end] = _run(scaled, arrivals, traffic, replicas)
     values = _latencies(runs) | _throughput(runs, row, traffic, replicas, spread)
     return Prediction(
         values=values,
@@ -130,6 +129,12 @@ def predict(
         source=evaluated.sources[0].name + (", as live windows corrected them" if learned else ""),
         assumed=_assumed(replicas, decode, prefill, deployed_kv=kv_tokens is not None),
     )
+
+
+def _planned_intervals(question: Question, row: Configuration, in_flight: float) -> tuple[ErrorFactors, ErrorFactors]:
+    """The intervals of the plan's step times with so many requests in flight: decode, prefill."""
+    decode, prefill = (one for metric in STEPS for one in intervals_of(question, metric, [row], np.array([in_flight])))
+    return decode, prefill
 
 
 def _printed_tokens(question: Question, row: Configuration) -> float:
@@ -286,6 +291,13 @@ def _running(run: _Run, rps: float) -> Sampled | None:
         return None
     in_engine = sampled_mean(run.outcome, E2E).value - run.front_s
     return _same(rps * (in_engine - sampled_mean(run.outcome, QUEUE).value))
+
+
+def _step_load(run: _Run, replica: Replica, traffic: ObservedTraffic, replicas: int) -> StepLoad:
+    """The sequences that one replica runs, with their step; all that it may where it cannot carry the load."""
+    running = _running(run, traffic.rps)
+    sequences = float(replica.max_sequences) if running is None else running.value / replicas
+    return load_of(replica, sequences, traffic.decode_context)
 
 
 def _kv_use(run: _Run) -> Sampled | None:

@@ -129,7 +129,7 @@ class DeployedFacts(Result):
     ]
 
 
-class Comparison(Result):
+class RealityComparison(Result):
     """A plan beside a deployment over one window."""
 
     answer: Annotated[str, quantity("Answer", help="The finding in one sentence.")]

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from collectors.prometheus.answers import Bucket
-from collectors.prometheus.histograms import QUANTILES, Distribution, quantile
+from collectors.prometheus.histograms import QUANTILES, HistogramQuantiles, quantile
 from reality.result import Interval
 from sizing.base.units import TWO_SIDED_80
 
@@ -29,11 +29,6 @@ class SampledValue:
     interval: Interval
     count: float | None = None
     weak: str = ""
-
-    @property
-    def known(self) -> bool:
-        """Whether there is a value at all."""
-        return self.interval.value is not None
 
 
 NOTHING = SampledValue(interval=UNKNOWN)
@@ -62,7 +57,7 @@ def closed_end(bucket: Bucket) -> float:
     return bucket.high if math.isfinite(bucket.high) else max(2.0 * bucket.low, 1.0)
 
 
-def mean_of(distribution: Distribution, requests: float | None = None) -> SampledValue:
+def mean_of(distribution: HistogramQuantiles, requests: float | None = None) -> SampledValue:
     """The mean: +- 1.28 x standard deviation / sqrt(n), n at most ``requests`` (gaps of one request are alike).
 
     Without a histogram the coefficient of variation is taken as 1, as of an exponential distribution.
@@ -103,7 +98,7 @@ def counted(rps: float, window_s: float, scrape_interval_s: float | None) -> flo
     return rps * max(window_s - (scrape_interval_s or 0.0), 0.0)
 
 
-def quantile_of(distribution: Distribution, name: str) -> SampledValue:
+def quantile_of(distribution: HistogramQuantiles, name: str) -> SampledValue:
     """A quantile: from the lower edge of the bucket of q - e to the upper edge of that of q + e.
 
     e = 1.28 sqrt(q (1 - q) / n): order statistics; inside its bucket the value itself is a guess.

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from collectors.prometheus.histograms import Distribution
-from collectors.questions.deployments import Deployed
+from collectors.prometheus.histograms import HistogramQuantiles
+from collectors.questions.deployments import ObservedDeployment
 from collectors.reading.observation import Observation
 from reality.labels import SHARE_OF_PROMPT
 from reality.lengths import fits_planned, from_histogram, from_plan, shared_prefix
@@ -31,10 +31,10 @@ TOO_UNCERTAIN = (
     "the value is off by more than 10 %, its interval (histogram bucket and number of requests) reaches the plan: too "
     "uncertain to call it as planned"
 )
-"""Why a value that is off, but perhaps is not, has no verdict."""
+"""Why a value that is off, by less than its own interval, has no verdict."""
 
 TWO_MINUTES_S = 120.0
-"""From here on a length of time is named in minutes."""
+"""The length of time from which on it is named in minutes."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -53,12 +53,12 @@ class ObservedTraffic:
 
     @property
     def input_tokens(self) -> float:
-        """Mean prompt length."""
+        """Mean tokens of a prompt, cached ones included."""
         return float(self.lengths[0].mean())
 
     @property
     def output_tokens(self) -> float:
-        """Mean output length."""
+        """Mean tokens of an answer."""
         return float(self.lengths[1].mean())
 
     @property
@@ -76,7 +76,7 @@ class ObservedTraffic:
         ).decode_context
 
 
-def observed_traffic(question: Question, observed: Observation, deployed: Deployed) -> ObservedTraffic | None:
+def observed_traffic(question: Question, observed: Observation, deployed: ObservedDeployment) -> ObservedTraffic | None:
     """The traffic of the window; None when nothing arrived or arrivals are unknown."""
     rps = observed.number("arrivals_rps")
     if rps is None or rps <= 0:
@@ -103,7 +103,7 @@ def observed_traffic(question: Question, observed: Observation, deployed: Deploy
     )
 
 
-def _lengths(distribution: Distribution, planned: LengthDistribution, mean: float | None) -> tuple[Floats, str]:
+def _lengths(distribution: HistogramQuantiles, planned: LengthDistribution, mean: float | None) -> tuple[Floats, str]:
     """Lengths and how they came about, best first: the plan's shape at the measured mean where the histogram does not
     contradict it, as buckets say little of a tail; the histogram; without one that shape; the plan."""
     histogram = from_histogram(distribution)
@@ -126,7 +126,7 @@ def _mean_by_rate(observed: Observation, name: str) -> float | None:
     return tokens / requests if tokens and requests else None
 
 
-def _rates(rps: float, window_s: float, deployed: Deployed) -> tuple[tuple[float, ...], float]:
+def _rates(rps: float, window_s: float, deployed: ObservedDeployment) -> tuple[tuple[float, ...], float]:
     """Arrivals over the window in steps of enough arrivals, scaled to the mean of the window."""
     load = deployed.load
     known = [] if load is None else [r for r in load.rps if math.isfinite(r)]
@@ -143,7 +143,9 @@ def planned_hits(question: Question) -> float:
     return question.traffic.cached_tokens / question.traffic.input_tokens
 
 
-def traffic_rows(question: Question, observed: Observation, deployed: Deployed, foreign: str) -> tuple[TrafficRow, ...]:
+def traffic_rows(
+    question: Question, observed: Observation, deployed: ObservedDeployment, foreign: str
+) -> tuple[TrafficRow, ...]:
     """Planned against measured; ``foreign`` is why the traffic is none of this plan ("" when it is)."""
     demand, traffic = question.demand, question.traffic
     arrivals = observed.number("arrivals_rps")
@@ -191,7 +193,7 @@ def _length_rows(
     return [_row(f"{name}.mean", name, f"{label}, mean", "tokens", mean, mean_of(measured), foreign), *of_quantiles]
 
 
-def _peak(arrivals: float | None, observed: Observation, deployed: Deployed) -> tuple[str, SampledValue]:
+def _peak(arrivals: float | None, observed: Observation, deployed: ObservedDeployment) -> tuple[str, SampledValue]:
     """What the busiest step of the window is called, and its load; without steps that of the window."""
     every = observed.scrape_interval_s
     rates, step = _rates(arrivals, observed.window_s, deployed) if arrivals else ((), 0.0)
@@ -280,7 +282,7 @@ def in_words(rows: tuple[TrafficRow, ...]) -> str:
 
 
 def _tail_off(key: str, rows: tuple[TrafficRow, ...]) -> TrafficRow | None:
-    """The p95 of a length where it is off, perhaps only by its histogram; None where it is not, or has no plan."""
+    """The p95 of a length where it is off, be it by its histogram alone; None where it is not, or has no plan."""
     name, _, statistic = key.partition(".")
     tail = next((r for r in rows if statistic and r.key == f"{name}.p95"), None)
     return None if tail is None or tail.difference is None or abs(tail.difference) <= TOLERANCE else tail

@@ -9,7 +9,7 @@ TOLERANCE = 0.10
 moves the number of GPUs by about one in ten, less than the 80 % interval of a plan."""
 
 RATIO_TOLERANCE = 0.05
-"""The same for a share between 0 and 1, absolute."""
+"""How far a share between 0 and 1 may lie from the planned one, as a difference."""
 
 
 WIDE = 5.0

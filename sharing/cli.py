@@ -9,15 +9,14 @@ from pathlib import Path
 from typing import Any
 
 from commandline.arguments import whole
-from commandline.run import run
-from commandline.table import aligned
+from commandline.run import aligned, run
 from sharing.author import owner
 from sharing.errors import SharingError, StillInUse
 from sharing.export import add_command
 from sharing.library import open_library
 from sharing.library.choosing import MOST_LISTED
 from sharing.library.database import VARIABLE
-from sharing.library.records import Entry, Project, ScenarioDraft, ScenarioQuery, StoredFigures, figures_of
+from sharing.library.records import LibraryEntry, Project, ScenarioDraft, ScenarioQuery, StoredFigures, figures_of
 from sharing.links.command import add_commands
 from sharing.links.opening import add_command as add_open
 from sizing import Scenario
@@ -90,11 +89,11 @@ def _list(given: argparse.Namespace) -> int:
     return 0
 
 
-def _table(entries: Sequence[Entry]) -> str:
+def _table(entries: Sequence[LibraryEntry]) -> str:
     return aligned([HEAD, *map(_cells, entries)])
 
 
-def _cells(entry: Entry) -> tuple[str, ...]:
+def _cells(entry: LibraryEntry) -> tuple[str, ...]:
     project = entry.project
     return (
         str(entry.id),

@@ -85,7 +85,7 @@ class InvalidRules(SharingError):
     """Nobody's role can be known from this file."""
 
 
-class Refusal(StrEnum):
+class LinkRefusal(StrEnum):
     """Why a frozen link shows nothing."""
 
     UNKNOWN = "unknown"
@@ -107,11 +107,11 @@ class InvalidLink(SharingError):
 class LinkRefused(SharingError):
     """A frozen link that shows nothing."""
 
-    def __init__(self, refusal: Refusal, sentence: str) -> None:
+    def __init__(self, refusal: LinkRefusal, sentence: str) -> None:
         self.refusal = refusal
         super().__init__(sentence)
 
-    def __reduce__(self) -> tuple[type[LinkRefused], tuple[Refusal, str]]:
+    def __reduce__(self) -> tuple[type[LinkRefused], tuple[LinkRefusal, str]]:
         """As it was made, for another process."""
         return type(self), (self.refusal, str(self))
 

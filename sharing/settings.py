@@ -103,8 +103,9 @@ class Settings(BaseModel):
     workers: Number = _variable(
         "SIZING_WORKERS",
         None,
-        "Processes that compute plans beside the one that serves pages, each of some 250 MB. Empty: one for each core "
-        "that this process may use, at most 8, and none where that is one. `0`: pages and plans share one core.",
+        "Processes that compute plans and simulations beside the one that serves pages, each of some 250 MB. Empty: "
+        "one for each core that this process may use, at most 8, and none where that is one. `0`: pages and plans "
+        "share one core. Simulations have one less, so that plans go on, and with one or none run beside the pages.",
         unit="processes",
         ge=0,
         le=256,
@@ -117,11 +118,19 @@ class Settings(BaseModel):
         ge=1,
         le=3600,
     )
+    simulation_seconds: int = _variable(
+        "SIZING_SIMULATION_SECONDS",
+        300,
+        "How long one simulation on Size may take; then it is ended, and the page says so.",
+        unit="s",
+        ge=1,
+        le=3600,
+    )
     plans_per_minute: int = _variable(
         "SIZING_PLANS_PER_MINUTE",
         300,
         "Plans that may be computed for one session within a minute, those beside its scenario (Compare, Cost, What "
-        "if) and what Explore works out included; answers that are known already do not count.",
+        "if), simulations and what Explore works out included; answers that are known already do not count.",
         unit="plans",
         ge=1,
         le=100_000,

@@ -21,7 +21,7 @@ from sizing.base.version import ENGINE_VERSION
 if TYPE_CHECKING:
     import pandas as pd
 
-    from sizing.economics.allowance import Allowed
+    from sizing.economics.allowance import Allowance
     from sizing.planning.answered import Answer, Planner
 
 
@@ -202,7 +202,7 @@ def _plan(given: argparse.Namespace) -> int:
     return show(answer.plan, as_text, json=given.json)
 
 
-def _checked(allowed: Allowed, given: argparse.Namespace, answer: Answer, planner: Planner) -> int:
+def _checked(allowed: Allowance, given: argparse.Namespace, answer: Answer, planner: Planner) -> int:
     """The plan beside what is allowed; exit code 1 where it needs or costs more."""
     from sizing.economics.allowance import as_markdown, check
     from sizing.economics.cost import cost

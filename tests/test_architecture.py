@@ -7,7 +7,7 @@ planted faults, so that a rule which finds nothing is known to work.
 import ast
 import gc
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import cache
 from itertools import chain
 
@@ -301,6 +301,27 @@ def test_rule_finds_a_planted_fault(rule: Callable[[Source], list[str]], path: s
 @pytest.mark.parametrize(("rule", "path", "text"), INNOCENT)
 def test_rule_lets_good_code_pass(rule: Callable[[Source], list[str]], path: str, text: str) -> None:
     assert rule(Source(path=path, text=text)) == []
+
+
+def namesakes(given: Iterable[Source]) -> dict[str, list[str]]:
+    """The paths of public classes of the product that share a name: one word means one thing."""
+    places: dict[str, list[str]] = {}
+    for source in given:
+        if source.package != "tests":
+            for node in source.nodes:
+                if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+                    places.setdefault(node.name, []).append(source.path)
+    return {name: paths for name, paths in places.items() if len(paths) > 1}
+
+
+def test_no_two_public_classes_have_one_name() -> None:
+    assert namesakes(sources()) == {}
+
+
+def test_namesakes_are_found_in_packages_that_lie_apart() -> None:
+    fleets = [Source(path=path, text="class Fleet: ...") for path in ("sizing/a.py", "ui/b.py", "tests/c.py")]
+    private = [Source(path=path, text="class _Fleet: ...") for path in ("sizing/d.py", "bench/e.py")]
+    assert namesakes([*fleets, *private]) == {"Fleet": ["sizing/a.py", "ui/b.py"]}
 
 
 def test_no_file_names_a_path_of_one_machine() -> None:

@@ -5,8 +5,8 @@ import sys
 
 import pytest
 
-from bench.replicas import REPLICAS, SESSIONS, Side, _linear, side_by_side
-from bench.sessions import Load
+from bench.replicas import REPLICAS, SESSIONS, ReplicasRun, _linear, side_by_side
+from bench.sessions import SessionLoad
 
 
 @pytest.mark.slow
@@ -21,8 +21,8 @@ def test_two_replicas_serve_their_own_users() -> None:
 
 
 def test_a_further_replica_is_told_against_the_first_round_by_round() -> None:
-    def sides(*cpu_s: float) -> list[Side]:
-        return [Side(load=Load(), per_replica=4.0, cpu_s=one) for one in cpu_s]
+    def sides(*cpu_s: float) -> list[ReplicasRun]:
+        return [ReplicasRun(load=SessionLoad(), per_replica=4.0, cpu_s=one) for one in cpu_s]
 
     (row,) = _linear({1: sides(0.25, 0.5), 2: sides(0.5, 0.5)})
     assert row.samples == (2.0, 1.0)

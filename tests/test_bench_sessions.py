@@ -3,7 +3,7 @@
 import pytest
 
 from bench.dashboard import running
-from bench.sessions import Load, journeys
+from bench.sessions import SessionLoad, journeys
 from bench.socket_user import SocketUser
 from tests.loops import awaited
 
@@ -41,7 +41,7 @@ async def _walked(origin: str) -> list[str]:
 
 
 def test_the_slowest_session_is_told_by_its_median() -> None:
-    load = Load()
+    load = SessionLoad()
     for session, seconds in enumerate(([1.0, 1.0, 9.0], [1.0, 2.0, 3.0], [4.0, 5.0, 6.0])):
         for one in seconds:
             load.add(session, "new", one)

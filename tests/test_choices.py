@@ -35,9 +35,7 @@ PARTIAL = {
     "sizing.planning.sentences.OF_POOL": "the others are said as of any instance",
     "sizing.replay.day.STANDING_BY": "instances that are switched off need no note",
     "ui.access.door._SENTENCES": "with the others somebody is in, or is refused by name",
-    "ui.cost.price_rows.AGES": "what is fresh or the user's own is not old",
     "ui.explore.frontier._COUNTED": "of one axis every GPU is counted",
-    "ui.size.key_figures.OLD": "what is fresh or the user's own is not old",
 }
 """Tables that say nothing of some choices, and why."""
 

@@ -22,6 +22,7 @@ from babel.numbers import (
 from sizing.base.format import ALL_DIGITS, UNKNOWN, rounded, usd
 from sizing.base.quantity import Result
 from sizing.catalog.files import read_yaml
+from sizing.economics.dates import STALE_AFTER_DAYS
 
 RATES = Path(__file__).with_name("exchange_rates.yaml")
 
@@ -38,9 +39,6 @@ LOCALES: Mapping[str, str] = MappingProxyType(
 
 COMPACT_FROM, WHOLE_FROM, WITH_CENTS = 1e6, 100.0, 0.1
 """Amounts from which on millions are written in words and no cents are written, and below which more than cents are."""
-
-OLD_AFTER_DAYS = 90
-"""Age from which on a rate is called old: the age at which prices are."""
 
 Converted = TypeVar("Converted", bound=Result)
 
@@ -61,10 +59,6 @@ class Currency:
         """An amount in USD, in this currency."""
         return usd_amount * self.per_usd
 
-    def usd_of(self, amount: float) -> float:
-        """An amount in this currency, in USD."""
-        return amount / self.per_usd
-
     def written(self, amount: float | None, digits: int = 3) -> str:
         """An amount that is in this currency already, to three digits: "$9,500", "9.500 €", "1,23 Mio. €"."""
         if amount is None:
@@ -82,6 +76,16 @@ class Currency:
     def in_full(self, amount: float | None) -> str:
         """An amount that was rounded before, with all its digits."""
         return self.written(amount, ALL_DIGITS)
+
+    @property
+    def rate(self) -> str:
+        """The exchange rate with its source and day, or that somebody typed it; empty for USD."""
+        if self.code == DOLLARS.code:
+            return ""
+        listed, shown = rates()[self.code], f"{self.code} {self.per_usd:.4g} for 1 USD"
+        if f"{self.per_usd:.6g}" != f"{listed.per_usd:.6g}":
+            return f"{shown}, as typed"
+        return f"{shown} ({listed.source}, {listed.on})"
 
     @property
     def _pattern(self) -> str:
@@ -144,7 +148,7 @@ class Rate:
 
     def is_old(self, today: date) -> bool:
         """Whether it is older than prices may be."""
-        return (today - self.on).days > OLD_AFTER_DAYS
+        return (today - self.on).days > STALE_AFTER_DAYS
 
 
 @cache

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Literal, NamedTuple
 
 import streamlit as st
@@ -16,7 +15,7 @@ from ui.place import ICON
 SIDEBAR_PX = 208
 
 
-class Listed(NamedTuple):
+class PageEntry(NamedTuple):
     """A page in the navigation: its section, its file in ``pages/`` and in its address, and what it is called."""
 
     section: str
@@ -27,64 +26,64 @@ class Listed(NamedTuple):
 
 
 PAGES = (
-    Listed("Plan", "home", "Home", "home", "What a plan answers, and starting points for common workloads."),
-    Listed("Plan", "size", "Size", "straighten", "Six questions to an answer: GPUs, systems, latency, cost, and why."),
-    Listed(
+    PageEntry("Plan", "home", "Home", "home", "What a plan answers, and starting points for common workloads."),
+    PageEntry(
+        "Plan", "size", "Size", "straighten", "Six questions to an answer: GPUs, systems, latency, cost, and why."
+    ),
+    PageEntry(
         "Plan",
         "explore",
         "Explore",
         "explore",
         "Latency against throughput, load, lengths, and what given hardware serves.",
     ),
-    Listed(
+    PageEntry(
         "Plan",
         "compare",
         "Compare",
         "compare_arrows",
         "The scenario beside other hardware, formats, loads and places, and what drives the difference.",
     ),
-    Listed(
+    PageEntry(
         "Plan",
         "cost",
         "Cost",
         "payments",
         "Own systems, rented, hybrid or an API: cost over time and load, and what moves it.",
     ),
-    Listed(
+    PageEntry(
         "Observe",
         "live",
         "Live",
         "monitor_heart",
         "What a running deployment does, beside the plan: Prometheus, metrics pages, or the demo.",
     ),
-    Listed(
+    PageEntry(
         "Observe",
         "reality",
         "Plan vs reality",
         "balance",
         "What runs against what was planned: traffic, latency, throughput, memory, GPUs.",
     ),
-    Listed(
+    PageEntry(
         "Observe",
         "benchmarks",
         "Benchmarks",
         "speed",
         "Your own benchmark against the prediction, and the library of published measurements.",
     ),
-    Listed(
+    PageEntry(
         "Library",
         "scenarios",
         "Scenarios",
         "inventory_2",
         "Every scenario that was saved: customers, projects, history, files.",
     ),
-    Listed(
+    PageEntry(
         "Library", "methodology", "Methodology", "menu_book", "Every formula, assumption and source behind the answers."
     ),
 )
 """Every page but that of a frozen link, in the order shown."""
-
-Sections = Mapping[str, list[StreamlitPage]]
 
 
 def run() -> None:
@@ -100,7 +99,7 @@ def run() -> None:
 
     def enter() -> None:
         """The bare address leads to Home; a default page would answer there only, and /home would not exist."""
-        st.switch_page(pages[_first_page()], query_params=shell.parameters())
+        st.switch_page(pages[_first_page()], query_params=state.address_parameters())
 
     entrance = st.Page(enter, title="Inference sizing", default=True, visibility="hidden")
     shared = st.Page("pages/shared.py", title="Shared", icon=":material/link:", visibility="hidden")
@@ -109,7 +108,7 @@ def run() -> None:
     page = st.navigation(sections | {"Plan": [entrance, shared, *sections["Plan"]]}, position=position)
     if shell.GOTO in st.query_params:
         wanted = (pages | {shared.url_path: shared}).get(st.query_params[shell.GOTO], pages["home"])
-        st.switch_page(wanted, query_params={k: v for k, v in shell.parameters().items() if k != shell.GOTO})
+        st.switch_page(wanted, query_params={k: v for k, v in state.address_parameters().items() if k != shell.GOTO})
     if page is shared:  # nothing around it: whoever holds a link sees what is behind it, and that there is nothing else
         with watched(shared.url_path):
             page.run()
@@ -125,7 +124,7 @@ def run() -> None:
         page.run()
 
 
-def _offered(listed: Listed) -> StreamlitPage:
+def _offered(listed: PageEntry) -> StreamlitPage:
     """A page, in the navigation of those who may see it."""
     visibility: Literal["visible", "hidden"] = "visible" if access.may_open(listed.slug) else "hidden"
     return st.Page(

@@ -15,8 +15,8 @@ from pathlib import Path
 
 from calibration.prices import api_map, cloud_rows, hunted, wheel
 from calibration.prices.api_rows import api_rows
-from calibration.prices.difference import Change, PriceFile, changes, table
-from calibration.prices.refused import Refused
+from calibration.prices.difference import PriceChange, PriceFile, changes, table
+from calibration.prices.refused import RefusedRow
 from sizing.catalog.files import DATA_DIR, Row, read_rows
 
 API = PriceFile(
@@ -40,8 +40,8 @@ class Renewed:
 
     file: PriceFile
     rows: list[Row]
-    changes: list[Change]
-    refused: list[Refused]
+    changes: list[PriceChange]
+    refused: list[RefusedRow]
 
 
 def api_offers(given: Path | None, on: date) -> Renewed:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import date
 from typing import Any
 
-from calibration.prices.refused import Refusal, Refused
+from calibration.prices.refused import Refusal, RefusedRow
 from sizing.base.units import MILLION
 
 CHAT = ("chat", "completion", "responses")
@@ -32,10 +32,10 @@ class MapOffer:
     page: str
 
 
-def offers(entries: Mapping[str, Any]) -> tuple[list[MapOffer], list[Refused]]:
+def offers(entries: Mapping[str, Any]) -> tuple[list[MapOffer], list[RefusedRow]]:
     """Entries of text models, and those refused. One that asks nothing for prompt or answer holds a place, no price."""
     kept: list[MapOffer] = []
-    refused: list[Refused] = []
+    refused: list[RefusedRow] = []
     for name, entry in entries.items():
         if not isinstance(entry, Mapping) or entry.get("mode") not in CHAT:
             continue
@@ -46,7 +46,7 @@ def offers(entries: Mapping[str, Any]) -> tuple[list[MapOffer], list[Refused]]:
         if fault is None:
             kept.append(_offer(name, entry, prices))
         else:
-            refused.append(Refused(row=name, reason=fault))
+            refused.append(RefusedRow(row=name, reason=fault))
     return kept, refused
 
 

@@ -11,17 +11,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from types import MappingProxyType
-from typing import Any, Literal
+from typing import Any
 
 from calibration.prices.api_map import MapOffer
 from sizing.base.units import BILLION
 from sizing.catalog import models
 from sizing.catalog.checkpoint_names import parse
+from sizing.catalog.facts import OfferUse
 from sizing.catalog.files import Row, read_yaml
 from sizing.catalog.resolve import known_model
-
-Use = Literal["yes", "check", "no"]
-"""Whether an offer prices its model unasked, only when a scenario names it, or not at all."""
 
 OWN_NAME = ("id", "name", "release")
 """Ways in which a name leads to a model that make it this very model, a dated release of it included."""
@@ -50,7 +48,7 @@ _REVISION = re.compile(r"(-v\d+)?:\d+$|@\d{3,}$")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Served:
+class ServedModel:
     """The model of the catalogue that an offer serves, and whether its name is the model's own."""
 
     model: str
@@ -93,7 +91,7 @@ def _usd(price: float) -> str:
     return f"{price:.9g}"
 
 
-def judged(offer: MapOffer, served: Served | None) -> tuple[Use, str]:
+def judged(offer: MapOffer, served: ServedModel | None) -> tuple[OfferUse, str]:
     """Whether an offer may price its model, and why not."""
     rules = _rules()
     if offer.provider in rules["closed"]:
@@ -112,7 +110,7 @@ def judged(offer: MapOffer, served: Served | None) -> tuple[Use, str]:
     return ("yes", "") if served.own_name else ("check", "another checkpoint of the architecture")
 
 
-def _is_placeholder(offer: MapOffer, served: Served) -> bool:
+def _is_placeholder(offer: MapOffer, served: ServedModel) -> bool:
     size = models()[served.model].params_total / BILLION
     return any(
         offer.provider == one["provider"]
@@ -123,14 +121,16 @@ def _is_placeholder(offer: MapOffer, served: Served) -> bool:
 
 
 @cache
-def served_model(name: str) -> Served | None:
+def served_model(name: str) -> ServedModel | None:
     """The model behind a provider's name for it; None where the catalogue does not have it."""
     spellings = tuple(dict.fromkeys(_spellings(name)))
     if name in _rules()["names"]:
-        return Served(model=_rules()["names"][name], own_name=True)
+        return ServedModel(model=_rules()["names"][name], own_name=True)
     known = ((s, known_model(s)) for s in spellings)
     served = [
-        Served(model=one.model.id, own_name=one.match in OWN_NAME or _is_own_but_for_format(spelling, one.model.id))
+        ServedModel(
+            model=one.model.id, own_name=one.match in OWN_NAME or _is_own_but_for_format(spelling, one.model.id)
+        )
         for spelling, one in known
         if one is not None and one.match != "size"
     ]

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 
-from calibration.prices.refused import Refusal, Refused
+from calibration.prices.refused import Refusal, RefusedRow
 from sizing.base.errors import UnknownName
 from sizing.base.units import GIB
 from sizing.catalog import resolve_gpu
@@ -42,11 +42,11 @@ class HuntedOffer:
         return OUR_PROVIDERS.get(self.provider, self.provider), self.instance, self.region
 
 
-def renewed(rows: Sequence[Row], offers: Iterable[HuntedOffer], on: date) -> tuple[list[Row], list[Refused]]:
+def renewed(rows: Sequence[Row], offers: Iterable[HuntedOffer], on: date) -> tuple[list[Row], list[RefusedRow]]:
     """The rows with the rents of today, and the offers refused. Instances that are not listed yet are left to a person,
     who says which edition of a GPU they have."""
     sound: dict[tuple[str, str, str], list[HuntedOffer]] = {}
-    refused: list[Refused] = []
+    refused: list[RefusedRow] = []
     listed = {_key(row): row for row in rows}
     for offer in offers:
         if offer.key not in listed:
@@ -55,7 +55,7 @@ def renewed(rows: Sequence[Row], offers: Iterable[HuntedOffer], on: date) -> tup
         if fault is None:
             sound.setdefault(offer.key, []).append(offer)
         else:
-            refused.append(Refused(row=" ".join(offer.key), reason=fault))
+            refused.append(RefusedRow(row=" ".join(offer.key), reason=fault))
     return [_renewed(row, sound.get(_key(row), [])) for row in rows], refused
 
 

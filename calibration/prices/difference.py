@@ -27,7 +27,7 @@ class PriceFile:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Change:
+class PriceChange:
     """One row that differs; ``factor`` is new price over old of the price that moved most, None where there is none."""
 
     kind: Kind
@@ -37,7 +37,7 @@ class Change:
     factor: float | None = None
 
 
-def changes(file: PriceFile, old: Sequence[Row], new: Sequence[Row]) -> list[Change]:
+def changes(file: PriceFile, old: Sequence[Row], new: Sequence[Row]) -> list[PriceChange]:
     """Every row that differs, by kind, the largest change of a price first, then by name."""
     before, after = _by_key(file, old), _by_key(file, new)
     moves = [
@@ -50,21 +50,23 @@ def _by_key(file: PriceFile, rows: Sequence[Row]) -> Mapping[tuple[str, ...], Ro
     return {tuple(row[column] for column in file.key): row for row in rows}
 
 
-def _change(file: PriceFile, before: Row | None, after: Row | None) -> Change | None:
+def _change(file: PriceFile, before: Row | None, after: Row | None) -> PriceChange | None:
     row = after or before
     assert row is not None
     name = " ".join(dict.fromkeys(row[column] for column in file.key if row[column]))
     if before is None or after is None:
         kind: Kind = "new" if before is None else "gone"
-        return Change(kind=kind, row=name, before=_shown(file, before), after=_shown(file, after))
+        return PriceChange(kind=kind, row=name, before=_shown(file, before), after=_shown(file, after))
     factor = _factor(file, before, after)
     if factor is not None:
-        return Change(kind="price", row=name, before=_shown(file, before), after=_shown(file, after), factor=factor)
+        return PriceChange(
+            kind="price", row=name, before=_shown(file, before), after=_shown(file, after), factor=factor
+        )
     moved = [c for c in before if c not in file.silent and before[c] != after.get(c, "")]
     if not moved:
         return None
     shown = ("; ".join(f"{column} {one.get(column) or 'empty'}" for column in moved) for one in (before, after))
-    return Change(kind="other", row=name, before=next(shown), after=next(shown))
+    return PriceChange(kind="other", row=name, before=next(shown), after=next(shown))
 
 
 def _factor(file: PriceFile, before: Row, after: Row) -> float | None:
@@ -86,7 +88,7 @@ def _apart(factor: float) -> float:
     return max(factor, 1.0 / factor) if factor > 0 else float("inf")
 
 
-def _distance(change: Change) -> float:
+def _distance(change: PriceChange) -> float:
     return 0.0 if change.factor is None else _apart(change.factor)
 
 
@@ -94,7 +96,7 @@ def _shown(file: PriceFile, row: Row | None) -> str:
     return "" if row is None else " / ".join(row[column] or "none" for column in file.prices)
 
 
-def table(file: PriceFile, moves: Sequence[Change]) -> str:
+def table(file: PriceFile, moves: Sequence[PriceChange]) -> str:
     """The changes as text, a screen of each kind, and how many there are."""
     lines = [f"{file.name}: {' / '.join(file.prices)}"]
     for kind in KIND_ORDER:
@@ -108,7 +110,7 @@ def table(file: PriceFile, moves: Sequence[Change]) -> str:
     return "\n".join(lines if len(lines) > 1 else [f"{file.name}: nothing has changed."])
 
 
-def _line(change: Change) -> str:
+def _line(change: PriceChange) -> str:
     if change.kind in ("new", "gone"):
         return change.after or change.before
     by = "" if change.factor is None else f" ({change.factor:.2f} times)"

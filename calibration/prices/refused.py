@@ -23,7 +23,7 @@ SENTENCES: dict[Refusal, str] = {
 
 
 @dataclass(frozen=True, kw_only=True)
-class Refused:
+class RefusedRow:
     """One row by its name in the source, and why it is not taken."""
 
     row: str

@@ -3,12 +3,12 @@
 from collectors.benchmarks.files import curves, read_benchmarks
 from collectors.benchmarks.measurements import MeasuredSystem, to_measurements
 from collectors.benchmarks.reader import engine_of_tool, files_of_tools, read_benchmark
-from collectors.benchmarks.records import BenchmarkPoint, Imported, LatencyStats, RowError
+from collectors.benchmarks.records import BenchmarkRun, Imported, LatencyStats, RowError
 from collectors.errors import BenchmarkFileError, NotAResultFile
 
 __all__ = [
     "BenchmarkFileError",
-    "BenchmarkPoint",
+    "BenchmarkRun",
     "Imported",
     "LatencyStats",
     "MeasuredSystem",

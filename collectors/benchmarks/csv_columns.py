@@ -14,7 +14,7 @@ Group = Literal["needed", "load", "system", "latency", "measured"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Column:
+class CsvColumn:
     """One column; ``unit`` is "" for names and dates, ``meaning`` Markdown, "" where the name says it."""
 
     name: str
@@ -46,8 +46,8 @@ def latency_column(metric: str, statistic: str) -> str:
     return f"{metric}_ms_{statistic}"
 
 
-def _columns(group: Group, *rows: tuple[str, str, str]) -> tuple[Column, ...]:
-    return tuple(Column(name=name, unit=unit, meaning=meaning, group=group) for name, unit, meaning in rows)
+def _columns(group: Group, *rows: tuple[str, str, str]) -> tuple[CsvColumn, ...]:
+    return tuple(CsvColumn(name=name, unit=unit, meaning=meaning, group=group) for name, unit, meaning in rows)
 
 
 _MODES = (

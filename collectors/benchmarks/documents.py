@@ -4,6 +4,7 @@ import csv
 import io
 import json
 import re
+from collections.abc import Collection
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal
@@ -20,11 +21,15 @@ MAX_ROWS = 100_000
 """Rows of one file that are read. Chosen: far more than a sweep has, which are hundreds."""
 MAX_COLUMNS = 2_000
 """Chosen: several times the widest format."""
+HEAD_LENGTH = 10_000
+"""Characters of a first line that are looked at. Chosen: longer than the header of the widest format."""
 MAX_DEPTH = 64
 """Chosen: far deeper than any tool nests."""
 ZIP_START = b"PK\x03\x04"
 GZIP_START = b"\x1f\x8b"
 
+_TERMINAL_CODE = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]")
+"""Colours and cursor movements of a terminal, which a paste or a saved log brings along (ECMA-48)."""
 _TOP_LEVEL_KEY = re.compile(r"^(benchmarks|metadata|args|config):", re.MULTILINE)
 
 
@@ -60,10 +65,23 @@ class Document:
             return ()
         return _table(self.name, self.text)
 
+    @cached_property
+    def records(self) -> tuple[tuple[int, dict[str, str]], ...]:
+        """The rows of a CSV with one header line: line number and cells by their column. Raises BenchmarkFileError."""
+        if not self.table:
+            return ()
+        head = self.table[0][1]
+        return tuple((line, dict(zip(head, cells, strict=False))) for line, cells in self.table[1:])
+
+    def has_columns(self, names: Collection[str]) -> bool:
+        """Whether the first line of a text holds these columns; never raises."""
+        head = self.text.lstrip()[:HEAD_LENGTH].split("\n", 1)[0] if self.kind == "text" else ""
+        return set(names) <= {cell.strip().strip('"') for cell in re.split(r"[,;\t]", head)}
+
 
 def open_document(data: bytes, name: str) -> Document:
     """Decode and parse ``data``. Raises BenchmarkFileError with one sentence that says what is wrong with the file."""
-    text = _text(data, name)
+    text = _TERMINAL_CODE.sub("", _text(data, name))
     start = text.lstrip()[:1]
     if start and start in "{[":
         return _json(name, text)

@@ -180,6 +180,15 @@ def latency_stats(name: str, *, mean: float | None, at: Callable[[float], float 
     return LatencyStats(mean=mean, percentiles=stated)
 
 
+def flat_stats(fields: Fields, metric: str, column: str, *, scale: float = 1.0) -> LatencyStats:
+    """Statistics that have a key each: ``column`` with the name of the statistic (mean, median, p95) put in."""
+
+    def read(statistic: str) -> float | None:
+        return fields.number(column.format(statistic), scale=scale)
+
+    return latency_stats(metric, mean=read("mean"), at=lambda percent: read(median_or_key(percent)))
+
+
 def median_or_key(percent: float) -> str:
     """The name of a percentile where a tool calls the middle one the median: "median", "p95"."""
     return "median" if percent == 50.0 else key_of(percent)

@@ -8,9 +8,9 @@ from collections.abc import Iterable, Iterator
 from dataclasses import fields, replace
 from pathlib import PurePosixPath
 
-from collectors.benchmarks.documents import MAX_BYTES, ZIP_START
+from collectors.benchmarks.documents import GZIP_START, MAX_BYTES, ZIP_START
 from collectors.benchmarks.reader import read_benchmark
-from collectors.benchmarks.records import BenchmarkPoint, Imported, LatencyStats, RowError
+from collectors.benchmarks.records import BenchmarkRun, Imported, LatencyStats, RowError
 from collectors.benchmarks.tools import aiperf, guidellm, inference_perf, llmperf
 from collectors.errors import BenchmarkFileError, NotAResultFile
 
@@ -18,8 +18,14 @@ MAX_FILES = 500
 """In one archive. Chosen: a sweep with three exports of each run."""
 MAX_UNPACKED_BYTES = 4 * MAX_BYTES
 """Chosen: a few large files; an archive that grows beyond is broken or hostile."""
+GZIP_WBITS = 16
+"""Tells zlib to expect the header of gzip (zlib's manual, inflateInit2)."""
+TAR_MAGIC_AT, TAR_MAGIC = 257, b"ustar"
+"""Where a tar archive says that it is one (POSIX.1-1988)."""
 OFFICE_PART = "[Content_Types].xml"
 """What every workbook and document of an office suite holds: they are zip archives, too."""
+LENGTHS = ("isl_mean", "osl_mean", "prefix_cached_tokens")
+"""What the runs of one sweep have in common, although it is measured anew in each."""
 LENGTH_TOLERANCE = 0.15
 """Mean lengths of two runs of one sweep may differ by this share: they are drawn at random."""
 
@@ -70,7 +76,13 @@ def _format_notes(read: list[Imported]) -> list[str]:
 
 def _unpacked(files: Iterable[tuple[str, bytes]], errors: list[RowError]) -> Iterator[tuple[str, bytes]]:
     """The files and those inside the archives among them; what cannot be unpacked goes to ``errors``."""
-    for name, data in files:
+    for packed_name, packed in files:
+        name, data = packed_name, packed
+        if packed.startswith(GZIP_START):
+            unpacked = _gunzipped(name, packed, errors)
+            if unpacked is None:
+                continue
+            name, data = name.removesuffix(".gz"), unpacked
         if not data.startswith(ZIP_START):
             yield name, data
             continue
@@ -84,6 +96,23 @@ def _unpacked(files: Iterable[tuple[str, bytes]], errors: list[RowError]) -> Ite
         except (zipfile.BadZipFile, zlib.error, ValueError, OSError, EOFError, NotImplementedError) as error:
             message = f"{name} is not a readable zip archive: {str(error)[:100]}."
             errors.append(RowError(file=name, row=None, message=message))
+
+
+def _gunzipped(name: str, data: bytes, errors: list[RowError]) -> bytes | None:
+    """What a gzip file holds; None with an error where it is damaged, too large or a tar archive."""
+    unpacker = zlib.decompressobj(wbits=zlib.MAX_WBITS | GZIP_WBITS)
+    try:
+        content = unpacker.decompress(data, MAX_BYTES + 1)
+    except zlib.error:
+        content, unpacker = b"", zlib.decompressobj()
+    if content[TAR_MAGIC_AT:].startswith(TAR_MAGIC):
+        message = f"{name} is a tar archive: give its files, or a zip of them."
+    elif not unpacker.eof and len(content) <= MAX_BYTES:
+        message = f"{name} is a damaged gzip file: pack it again."
+    else:
+        return content  # one that is too large is refused by its size
+    errors.append(RowError(file=name, row=None, message=message))
+    return None
 
 
 def _members(name: str, archive: zipfile.ZipFile, errors: list[RowError]) -> Iterator[tuple[str, bytes]]:
@@ -102,6 +131,12 @@ def _members(name: str, archive: zipfile.ZipFile, errors: list[RowError]) -> Ite
             errors.append(RowError(file=inner, row=None, message=f"{inner} cannot be unpacked: {str(error)[:100]}."))
             continue
         left -= len(data)
+        if data.startswith(GZIP_START):
+            unpacked = _gunzipped(inner, data, errors)
+            if unpacked is None:
+                continue
+            inner, data = inner.removesuffix(".gz"), unpacked
+            left -= len(data)
         if left < 0:
             message = f"{name} unpacks to more than {MAX_UNPACKED_BYTES >> 20} MB; the rest is left out."
             errors.append(RowError(file=name, row=None, message=message))
@@ -119,11 +154,11 @@ def _listed(names: list[str], most: int = 5) -> str:
     return ", ".join(names[:most]) + more
 
 
-def _merged(points: list[BenchmarkPoint]) -> tuple[list[BenchmarkPoint], list[str]]:
+def _merged(points: list[BenchmarkRun]) -> tuple[list[BenchmarkRun], list[str]]:
     """One point per run where a tool exports it several times, and what was put together or left out."""
     notes: list[str] = []
     stages = {_folder(point) for point in points if point.tool == inference_perf.FORMAT and point.mode is not None}
-    runs: dict[tuple[str, ...], list[BenchmarkPoint]] = {}
+    runs: dict[tuple[str, ...], list[BenchmarkRun]] = {}
     for point in points:
         if point.tool == inference_perf.FORMAT and point.mode is None and _folder(point) in stages:
             notes.append(f"{point.file} mixes the stages beside it and is left out.")
@@ -140,9 +175,9 @@ def _merged(points: list[BenchmarkPoint]) -> tuple[list[BenchmarkPoint], list[st
     return once, notes + repeats
 
 
-def _once(points: list[BenchmarkPoint]) -> tuple[list[BenchmarkPoint], list[str]]:
+def _once(points: list[BenchmarkRun]) -> tuple[list[BenchmarkRun], list[str]]:
     """The points without those that say the very same again, and the note about them."""
-    seen: dict[BenchmarkPoint, BenchmarkPoint] = {}
+    seen: dict[BenchmarkRun, BenchmarkRun] = {}
     again = []
     for point in points:
         if seen.setdefault(replace(point, file="", row=0, notes=()), point) is not point:
@@ -153,11 +188,11 @@ def _once(points: list[BenchmarkPoint]) -> tuple[list[BenchmarkPoint], list[str]
     return list(seen.values()), [f"{repeats.capitalize()} another in every number and counts once: {_listed(again)}."]
 
 
-def _folder(point: BenchmarkPoint) -> str:
+def _folder(point: BenchmarkRun) -> str:
     return str(PurePosixPath(point.file).parent)
 
 
-def _run(point: BenchmarkPoint) -> tuple[str, ...]:
+def _run(point: BenchmarkRun) -> tuple[str, ...]:
     """Equal for exports of the same run: AIPerf writes a folder a run, LLMPerf two files named alike."""
     if point.tool == aiperf.FORMAT and PurePosixPath(point.file).stem.startswith("profile_export"):
         return (point.tool, _folder(point))
@@ -169,15 +204,15 @@ def _run(point: BenchmarkPoint) -> tuple[str, ...]:
     return (point.tool, point.file, str(point.row))
 
 
-def _rank(point: BenchmarkPoint) -> tuple[bool, bool, str]:
+def _rank(point: BenchmarkRun) -> tuple[bool, bool, str]:
     """The export that knows its load and model first, then JSON before CSV."""
     return (point.mode is None, point.model is None, point.file.rpartition(".")[2].replace("json", ""))
 
 
-def _filled(best: BenchmarkPoint, other: BenchmarkPoint) -> BenchmarkPoint:
+def _filled(best: BenchmarkRun, other: BenchmarkRun) -> BenchmarkRun:
     """``best``, its gaps filled from ``other``; ``best`` keeps its notes."""
     changes: dict[str, object] = {}
-    for item in fields(BenchmarkPoint):
+    for item in fields(BenchmarkRun):
         mine, theirs = getattr(best, item.name), getattr(other, item.name)
         if isinstance(mine, LatencyStats) and isinstance(theirs, LatencyStats):
             # A mean alone gives way to a whole distribution.
@@ -188,13 +223,13 @@ def _filled(best: BenchmarkPoint, other: BenchmarkPoint) -> BenchmarkPoint:
     return replace(best, **changes)  # type: ignore[arg-type]
 
 
-def curves(points: Iterable[BenchmarkPoint]) -> tuple[tuple[BenchmarkPoint, ...], ...]:
+def curves(points: Iterable[BenchmarkRun]) -> tuple[tuple[BenchmarkRun, ...], ...]:
     """Points that differ only in load, each group in ascending order of load, groups in the order they first appear.
 
     Mean lengths belong together when they are within LENGTH_TOLERANCE of the group's first point.
     """
-    groups: list[list[BenchmarkPoint]] = []
-    by_system: dict[tuple[object, ...], list[list[BenchmarkPoint]]] = {}
+    groups: list[list[BenchmarkRun]] = []
+    by_system: dict[tuple[object, ...], list[list[BenchmarkRun]]] = {}
     for point in points:
         alike = by_system.setdefault(_system(point), [])
         group = next((group for group in alike if _same_lengths(group[0], point)), None)
@@ -206,7 +241,7 @@ def curves(points: Iterable[BenchmarkPoint]) -> tuple[tuple[BenchmarkPoint, ...]
     return tuple(tuple(sorted(group, key=_load)) for group in groups)
 
 
-def _system(point: BenchmarkPoint) -> tuple[object, ...]:
+def _system(point: BenchmarkRun) -> tuple[object, ...]:
     """Everything but lengths and load that tells one curve from another."""
     return (
         point.tool,
@@ -222,12 +257,11 @@ def _system(point: BenchmarkPoint) -> tuple[object, ...]:
         point.ep,
         point.dp,
         point.mode,
-        point.prefix_cached_tokens,
     )
 
 
-def _same_lengths(first: BenchmarkPoint, second: BenchmarkPoint) -> bool:
-    return _near(first.isl_mean, second.isl_mean) and _near(first.osl_mean, second.osl_mean)
+def _same_lengths(first: BenchmarkRun, second: BenchmarkRun) -> bool:
+    return all(_near(getattr(first, name), getattr(second, name)) for name in LENGTHS)
 
 
 def _near(first: float | None, second: float | None) -> bool:
@@ -236,7 +270,7 @@ def _near(first: float | None, second: float | None) -> bool:
     return abs(first - second) <= LENGTH_TOLERANCE * max(first, second)
 
 
-def _load(point: BenchmarkPoint) -> tuple[float, float]:
+def _load(point: BenchmarkRun) -> tuple[float, float]:
     """What orders the points of a curve: the rate asked, the concurrency asked, else what was in flight."""
     load = point.request_rate_rps if point.mode == "fixed_rate" else point.concurrency
     return (load or point.concurrency_mean or 0.0, point.requests_per_s or 0.0)

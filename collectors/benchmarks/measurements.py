@@ -6,7 +6,7 @@ The measured columns are filled as well; ``predict`` ignores them. Names as in t
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from collectors.benchmarks.records import BenchmarkPoint, Mode
+from collectors.benchmarks.records import BenchmarkedSystem, BenchmarkRun, Mode
 
 Cell = str | float | int | None
 
@@ -18,24 +18,13 @@ MODES: dict[Mode, str] = {
 
 
 @dataclass(frozen=True, kw_only=True)
-class MeasuredSystem:
+class MeasuredSystem(BenchmarkedSystem):
     """What the user says about the system that was measured; it wins over the file, which often does not know."""
 
-    model: str | None = None
-    engine: str | None = None
-    engine_version: str | None = None
     software_year: float | None = None
-    weight_precision: str | None = None
-    kv_precision: str | None = None
-    gpu: str | None = None
-    gpus: int | None = None
-    tp: int | None = None
-    pp: int | None = None
-    ep: int | None = None
-    dp: int | None = None
 
 
-def to_measurements(points: Iterable[BenchmarkPoint], stated: MeasuredSystem | None = None) -> list[dict[str, Cell]]:
+def to_measurements(points: Iterable[BenchmarkRun], stated: MeasuredSystem | None = None) -> list[dict[str, Cell]]:
     """One row per point, in order; None where neither the file nor the user says.
 
     ``itl_ms_*`` holds TPOT where the tool measured it, as the evidence library does, else ITL.
@@ -43,7 +32,7 @@ def to_measurements(points: Iterable[BenchmarkPoint], stated: MeasuredSystem | N
     return [_row(point, stated or MeasuredSystem()) for point in points]
 
 
-def _row(point: BenchmarkPoint, stated: MeasuredSystem) -> dict[str, Cell]:
+def _row(point: BenchmarkRun, stated: MeasuredSystem) -> dict[str, Cell]:
     step = point.tpot_ms if point.tpot_ms.stated else point.itl_ms
     tp, pp, dp = stated.tp or point.tp, stated.pp or point.pp, stated.dp or point.dp
     gpus = stated.gpus or point.gpus or (tp * (pp or 1) if tp else None)
@@ -83,6 +72,6 @@ def _row(point: BenchmarkPoint, stated: MeasuredSystem) -> dict[str, Cell]:
     }
 
 
-def _year(point: BenchmarkPoint) -> float | None:
+def _year(point: BenchmarkRun) -> float | None:
     """Decimal year of the run, the best the file says about the age of the software."""
     return None if point.when is None else round(point.when.year + (point.when.timetuple().tm_yday - 1) / 365.25, 2)

@@ -5,10 +5,12 @@ is read from the block, never assumed.
 """
 
 import re
+from collections.abc import Mapping
 
 from collectors.benchmarks.documents import Document
 from collectors.benchmarks.fields import Fields, latency_stats, quotient
-from collectors.benchmarks.records import BenchmarkPoint, LatencyStats
+from collectors.benchmarks.records import BenchmarkRun, LatencyStats
+from collectors.benchmarks.rows import goodput_note
 from collectors.errors import BadRow
 from collectors.units import MS_PER_S
 from commandline.foreign_text import shown
@@ -33,7 +35,7 @@ _METRIC = re.compile(r"(?P<name>.+?)(?: \((?P<unit>[^()]*)\))?")
 _SPECIAL_NAMES = {"effective_latency_co_aware": "effective_latency"}
 
 
-def point_of(file: str, row: int, tool: str, blocks: Fields) -> BenchmarkPoint:
+def point_of(file: str, row: int, tool: str, blocks: Fields) -> BenchmarkRun:
     """The measured side of a point; load, model and version are the caller's."""
     client, server = _average(blocks, "output_sequence_length"), _average(blocks, "usage_completion_tokens")
     osl = server or client
@@ -46,14 +48,14 @@ def point_of(file: str, row: int, tool: str, blocks: Fields) -> BenchmarkPoint:
         total = output + rate * isl
     tpot = _latency(blocks, "inter_token_latency")
     duration = _average(blocks, "benchmark_duration", seconds=True)
-    notes = _duration_note(duration, completed, rate)
+    notes = _duration_note(duration, completed, rate) + goodput_note(_average(blocks, "goodput", "request_goodput"))
     if client and server and abs(client / server - 1) > TOKEN_COUNT_TOLERANCE:
         share = server / client
         output = None if output is None else output * share
         total = None if total is None or rate is None else total - rate * (client - server)
         tpot = _recounted(blocks, tpot, client, server)
         notes = (_recount_note(client, server), *notes)
-    return BenchmarkPoint(
+    return BenchmarkRun(
         file=file,
         row=row,
         tool=tool,
@@ -83,11 +85,18 @@ def blocks_of(document: Document) -> dict[str, object]:
             header = [name.lower() for name in cells[1:]]
         elif cells[0] == "Endpoint" or len(header) == 0:
             header = []
-        elif match := _METRIC.fullmatch(cells[0]):
+        elif cells[0]:
             names = header if header != ["value"] else ["avg"]
-            statistics = {name: cell for name, cell in zip(names, cells[1:], strict=False) if cell not in ("", "N/A")}
-            blocks.setdefault(_slug(match["name"]), statistics | {"unit": match["unit"] or ""})
+            key, block = named_block(cells[0], dict(zip(names, cells[1:], strict=False)))
+            blocks.setdefault(key, block)
     return blocks
+
+
+def named_block(label: str, statistics: Mapping[str, str]) -> tuple[str, dict[str, str]]:
+    """The key and block of a metric that a table calls "Request Latency (ms)"; cells that say nothing are left out."""
+    match = _METRIC.fullmatch(label)
+    name, unit = (match["name"], match["unit"] or "") if match else (label, "")
+    return _slug(name), {key: cell for key, cell in statistics.items() if cell not in ("", "N/A")} | {"unit": unit}
 
 
 def _slug(name: str) -> str:
@@ -95,8 +104,8 @@ def _slug(name: str) -> str:
     return _SPECIAL_NAMES.get(slug, slug)
 
 
-def _average(blocks: Fields, name: str, *, seconds: bool = False) -> float | None:
-    block = blocks.child(name)
+def _average(blocks: Fields, *names: str, seconds: bool = False) -> float | None:
+    block = blocks.child(*names)
     if not block.has("avg"):
         return None
     return block.number("avg", scale=_to_ms(block) / MS_PER_S if seconds else 1.0)

@@ -32,7 +32,7 @@ class Tool(Protocol):
 
 
 def _tools() -> tuple[Tool, ...]:
-    """Every module in ``tools``."""
+    """Every importer: a module in ``tools`` is one by being there."""
     names = [module.name for module in pkgutil.iter_modules(tools.__path__)]
     modules = [cast(Tool, importlib.import_module(f"{tools.__name__}.{name}")) for name in names]
     return tuple(sorted(modules, key=lambda tool: tool.PRIORITY))

@@ -45,16 +45,8 @@ NOT_STATED = LatencyStats()
 
 
 @dataclass(frozen=True, kw_only=True)
-class BenchmarkPoint:
-    """One run at one load. None means that the file does not say; nothing is assumed."""
-
-    file: str
-    row: int
-    """Line of a CSV or JSON Lines file, place in a JSON list, 1 for a file with one result."""
-    tool: str
-    tool_version: str | None = None
-    when: datetime | None = None
-    """Start of the run, UTC; a local time without zone is taken as UTC."""
+class BenchmarkedSystem:
+    """What was measured, as far as whoever describes it says so; nothing is assumed."""
 
     model: str | None = None
     """As the file names it, often the served name rather than the Hugging Face id."""
@@ -69,6 +61,19 @@ class BenchmarkPoint:
     pp: int | None = None
     ep: int | None = None
     dp: int | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class BenchmarkRun(BenchmarkedSystem):
+    """One run at one load. None means that the file does not say; nothing is assumed."""
+
+    file: str
+    row: int
+    """Line of a CSV or JSON Lines file, place in a JSON list, 1 for a file with one result."""
+    tool: str
+    tool_version: str | None = None
+    when: datetime | None = None
+    """Start of the run, UTC; a local time without zone is taken as UTC."""
 
     mode: Mode | None = None
     concurrency: float | None = None
@@ -117,7 +122,7 @@ class RowError:
 class Imported:
     """What one file, or several, gave: the good rows, the bad ones, and what to know about the format."""
 
-    points: tuple[BenchmarkPoint, ...] = ()
+    points: tuple[BenchmarkRun, ...] = ()
     errors: tuple[RowError, ...] = ()
     format: str
     notes: tuple[str, ...] = ()

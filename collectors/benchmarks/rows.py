@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 
 from collectors.benchmarks.documents import Document
 from collectors.benchmarks.fields import Fields, number
-from collectors.benchmarks.records import BenchmarkPoint, Imported, LatencyStats, Mode, RowError
+from collectors.benchmarks.records import BenchmarkRun, Imported, LatencyStats, Mode, RowError
 from collectors.errors import BadRow
 from collectors.units import MS_PER_S
 from commandline.foreign_text import shown
@@ -34,7 +34,7 @@ QUEUED_SHARE = 0.5
 """Share of the wait in a queue that grows over the whole run from which it counts as one. Chosen: a queue begins only
 once an engine is full, and waits without one are shorter by far."""
 
-ReadRow = Callable[[str, int, Fields], BenchmarkPoint]
+ReadRow = Callable[[str, int, Fields], BenchmarkRun]
 """(file, row, its fields) to a point; raises BadRow."""
 
 
@@ -49,7 +49,7 @@ def read_rows(
     cells: bool = False,
 ) -> Imported:
     """Every row through ``read``; what it raises as BadRow becomes an error of that row."""
-    points: list[BenchmarkPoint] = []
+    points: list[BenchmarkRun] = []
     failed = list(errors)
     for row, value in rows:
         try:
@@ -66,7 +66,7 @@ def read_objects(document: Document, format_name: str, read: ReadRow, *, notes: 
     return read_rows(document.name, format_name, document.rows, read, notes=notes, errors=document.errors)
 
 
-def _told(point: BenchmarkPoint, values: Mapping[str, object]) -> BenchmarkPoint:
+def _told(point: BenchmarkRun, values: Mapping[str, object]) -> BenchmarkRun:
     """The point with a note on latencies that the row names and that were not read: no figure is lost silently."""
     unread = [
         key
@@ -82,7 +82,7 @@ def _told(point: BenchmarkPoint, values: Mapping[str, object]) -> BenchmarkPoint
     return replace(point, notes=(*point.notes, f"latencies that are not read: {named}{more}"))
 
 
-def checked(point: BenchmarkPoint) -> BenchmarkPoint:
+def checked(point: BenchmarkRun) -> BenchmarkRun:
     """The point, if it measured anything, with a note when the server could not keep up. Raises BadRow."""
     if point.requests_completed == 0:
         raise BadRow("no request was completed")
@@ -102,7 +102,7 @@ def checked(point: BenchmarkPoint) -> BenchmarkPoint:
     return point
 
 
-def _waited(point: BenchmarkPoint) -> bool:
+def _waited(point: BenchmarkRun) -> bool:
     """Whether first tokens came as late as in a queue that grew over the whole run; True where that is not known.
 
     n requests at a rate above what is served end n / served - n / rate late, and waits grow evenly to that: half of
@@ -122,7 +122,7 @@ def _by_share(stats: LatencyStats) -> list[tuple[float, float]]:
     return [(share, value) for share, value in stated if value is not None]
 
 
-def _numbers(stated: BenchmarkPoint | LatencyStats) -> Iterator[float]:
+def _numbers(stated: BenchmarkRun | LatencyStats) -> Iterator[float]:
     """Every number of a point."""
     for field in fields(stated):
         value = getattr(stated, field.name)
@@ -169,11 +169,28 @@ def rate_or_concurrency(fields: Fields) -> BenchmarkLoad:
         return BenchmarkLoad(mode="fixed_rate", concurrency=concurrency, notes=("requests arrived as in a trace",))
     if cell is None:
         return BenchmarkLoad(mode="fixed_concurrency" if concurrency else None, concurrency=concurrency)
-    rate = number("request_rate", cell)
+    rate = number("request_rate", cell, cells=fields.cells)
     if rate == 0:
         raise BadRow("request_rate is 0")
     notes = (capped_note(concurrency),) if concurrency else ()
     return BenchmarkLoad(mode="fixed_rate", concurrency=concurrency, rate_rps=rate, notes=notes)
+
+
+def goodput_note(goodput: float | None) -> tuple[str, ...]:
+    """What share of the load was within the limits that the tool was given."""
+    return () if goodput is None else (f"{goodput:.4g} requests/s were within the limits that the tool was given",)
+
+
+def drafts_note(accepted: float | None) -> tuple[str, ...]:
+    """Drafts of speculative decoding, by the tokens of a step."""
+    if accepted is None or accepted <= 1:
+        return ()
+    return (f"speculative decoding accepted {accepted:g} tokens per step",)
+
+
+def both_throughputs(total: float | None, sent: float | None, generated: float | None) -> float | None:
+    """Input and output tokens/s together: as stated, or their sum."""
+    return sent + generated if total is None and sent is not None and generated is not None else total
 
 
 def capped_note(concurrency: float) -> str:

@@ -69,7 +69,7 @@ class DemoFeed:
         return self.ring.tracks(start_s, end_s, {t.url: t.labels for t in [*self._targets, GPU_TARGET]})
 
     def source(self, window_s: float = 300.0) -> Source:
-        """See :func:`demo_source`."""
+        """The source that reads this feed, as :func:`demo_source` describes it."""
         return demo_source(len(self._targets), window_s=window_s)
 
 

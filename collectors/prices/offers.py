@@ -36,18 +36,18 @@ Reason = Literal["not_installed", "offline", "too_slow", "broken"]
 """Why a provider has no offers: the package is not there; no connection; no answer in time; an answer without sense."""
 
 
-class Failure(_Frozen):
+class ProviderFailure(_Frozen):
     """A provider that did not answer."""
 
     provider: str
     reason: Reason
 
 
-class Offers(_Frozen):
+class ProviderOffers(_Frozen):
     """What the providers that answered offer, the cheapest GPU-hour first."""
 
     offers: tuple[Offer, ...]
-    failures: tuple[Failure, ...]
+    failures: tuple[ProviderFailure, ...]
     providers: int
     """How many providers were asked."""
 
@@ -73,7 +73,7 @@ Fetch = Callable[[str, Sequence[str]], Sequence[Offer]]
 _Answer = tuple[str, Sequence[Offer] | Reason]
 
 
-def offers_of(names: Sequence[str], fetch: Fetch, *, providers: Sequence[str], within_s: float) -> Offers:
+def offers_of(names: Sequence[str], fetch: Fetch, *, providers: Sequence[str], within_s: float) -> ProviderOffers:
     """Offers for a GPU from all ``providers``, whatever goes wrong with one of them; after ``within_s`` seconds those
     that have not answered count as too slow."""
     answers: queue.SimpleQueue[_Answer] = queue.SimpleQueue()
@@ -89,11 +89,13 @@ def offers_of(names: Sequence[str], fetch: Fetch, *, providers: Sequence[str], w
         seen[provider] = answer
     results = {provider: seen.get(provider, "too_slow") for provider in providers}
     every = [offer for answer in results.values() if not isinstance(answer, str) for offer in answer]
-    return Offers(
+    return ProviderOffers(
         offers=tuple(sorted(every, key=lambda one: (one.usd_per_gpu_hour, one.provider, one.instance, one.region))),
         providers=len(providers),
         failures=tuple(
-            Failure(provider=provider, reason=answer) for provider, answer in results.items() if isinstance(answer, str)
+            ProviderFailure(provider=provider, reason=answer)
+            for provider, answer in results.items()
+            if isinstance(answer, str)
         ),
     )
 

@@ -2,6 +2,6 @@
 
 from collectors.prometheus.access import Access, Secret, Tls
 from collectors.prometheus.client import PrometheusClient
-from collectors.prometheus.fetch import Clock, Fetcher, Limits
+from collectors.prometheus.fetch import Clock, Fetcher, FetchLimits
 
-__all__ = ["Access", "Clock", "Fetcher", "Limits", "PrometheusClient", "Secret", "Tls"]
+__all__ = ["Access", "Clock", "FetchLimits", "Fetcher", "PrometheusClient", "Secret", "Tls"]

@@ -48,7 +48,7 @@ DEFAULT_PORTS = {"http": 80, "https": 443}
 
 
 @dataclass(frozen=True, kw_only=True)
-class Limits:
+class FetchLimits:
     """``timeout_s`` for the whole exchange with its retries, ``max_bytes`` of one answer, ``attempts`` at most."""
 
     timeout_s: float = 10.0
@@ -82,14 +82,14 @@ class Fetcher:
         self,
         *,
         access: Access | None = None,
-        limits: Limits | None = None,
+        limits: FetchLimits | None = None,
         session: requests.Session | None = None,
         clock: Clock | None = None,
         allow_link_local: bool = False,
         use_environment_proxy: bool = False,
     ) -> None:
         self._access = access or Access()
-        self._limits = limits or Limits()
+        self._limits = limits or FetchLimits()
         self._session = session or new_session(
             allow_link_local=allow_link_local, use_environment_proxy=use_environment_proxy
         )

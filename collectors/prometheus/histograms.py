@@ -32,7 +32,7 @@ class Quantile:
     high: float | None = None
 
 
-class Distribution(BaseModel):
+class HistogramQuantiles(BaseModel):
     """Mean, quantiles and the bucket each fell in; ``count`` observations in the window. None is unknown, never 0.
 
     ``quantiles`` are by their name ("p95"); in JSON each is three numbers, ``p95``, ``p95_low`` and ``p95_high``.
@@ -128,7 +128,7 @@ def distribution(
     window_s: float,
     scale: float,
     zeros: float = 0.0,
-) -> Distribution:
+) -> HistogramQuantiles:
     """A distribution from rates over a window; ``scale`` turns the metric's unit into the wanted one."""
     zeros = zeros if rate_count is not None and 0 < zeros < rate_count else 0.0
     kept = without_zeros(buckets, zeros)
@@ -142,11 +142,11 @@ def distribution(
             quantiles[name] = Quantile(value=value, low=low, high=high)
     counted = rate_count - zeros if rate_count is not None else None
     if counted is not None and counted < 0:  # no number of observations, and nothing else is one of them
-        return Distribution()
+        return HistogramQuantiles()
     if counted and counted > 0 and rate_sum is not None and rate_sum >= 0:
         mean = finite(rate_sum / counted * scale)
     number = None if counted is None else finite(counted * window_s)
-    return Distribution(mean=mean, quantiles=quantiles, count=number, buckets=counts)
+    return HistogramQuantiles(mean=mean, quantiles=quantiles, count=number, buckets=counts)
 
 
 def native(samples: Iterable[Sample]) -> NativeHistogram | None:

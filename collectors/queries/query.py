@@ -23,8 +23,6 @@ class Group(Enum):
     """Each GPU of a deployment by itself."""
     GPU_PLACES = "gpu_places"
     GPU_COUNT = "gpu_devices"
-    COUNTED = "counted"
-    """Counters as they stand, for exact counts."""
 
 
 _PREFIX = {
@@ -32,7 +30,6 @@ _PREFIX = {
     Group.GPU: "gpu/",
     Group.GPU_PLACES: "gpu_places.",
     Group.GPU_COUNT: "gpu_devices.",
-    Group.COUNTED: "counted/",
 }
 _NAMED_AS_A_WHOLE = (Group.REPLICA, Group.GPU_PLACES, Group.GPU_COUNT)
 

@@ -8,7 +8,7 @@ from collectors.prometheus.answers import Labels, TimeSeries
 from collectors.queries.query import Query
 from collectors.reading.topology import Topology
 from collectors.vocabulary.expressions import selected
-from collectors.vocabulary.schema import Candidate
+from collectors.vocabulary.schema import MetricCandidate
 
 
 class Asking:
@@ -20,7 +20,7 @@ class Asking:
         self.interval_s = topology.layout.interval_s or self.scope.step_s
         self.problems: list[str] = []
 
-    def candidate(self, *concepts: str) -> Candidate | None:
+    def candidate(self, *concepts: str) -> MetricCandidate | None:
         """The candidate in use of the first concept that has one."""
         for concept in concepts:
             choice = self.topology.choices.get(concept)

@@ -94,7 +94,7 @@ class LoadOverTime:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Deployed:
+class ObservedDeployment:
     """What is deployed; empty where it cannot be told. ``gpus_by``: how GPUs were joined (pod, host, gpu_selector)."""
 
     models: tuple[str, ...] = ()
@@ -112,44 +112,46 @@ def read_deployed(
     at_s: float,
     window_s: float | None = None,
     clock: Callable[[], float] = time.time,
-) -> Deployed:
+) -> ObservedDeployment:
     """What is deployed at ``at_s``, and the load over the window before it. A failure is in ``problem``."""
     try:
         return _read(backend, source, at_s, window_s or source.window_s, clock)
     except SourceError as error:
-        return Deployed(problem=str(error))
+        return ObservedDeployment(problem=str(error))
 
 
-def _read(backend: Backend, source: Source, at_s: float, window_s: float, clock: Callable[[], float]) -> Deployed:
+def _read(
+    backend: Backend, source: Source, at_s: float, window_s: float, clock: Callable[[], float]
+) -> ObservedDeployment:
     discovery = discover(backend, source, at_s, clock)
     engine = discovery.engine
     if engine is None:
-        return Deployed()
+        return ObservedDeployment()
     topology = find_topology(backend, source, discovery, engine, window_s)
     answer = backend.vectors(_queries(topology), at_s=discovery.at_s)
-    return Deployed(
+    return ObservedDeployment(
         models=_values(answer, MODELS, *engine.vocabulary.model_labels),
-        gpu_products=_values(answer, PRODUCTS, *([product] if (product := _product_label(topology)) else [])),
+        gpu_products=_first_values(answer, PRODUCTS, _product_labels(topology)),
         gpus_by=topology.gpus.how,
         kv=_kv(answer),
         load=_load(backend, topology, discovery.at_s),
     )
 
 
-def _product_label(topology: Topology) -> str | None:
+def _product_labels(topology: Topology) -> tuple[str, ...]:
     vocabulary = topology.gpus.vocabulary
-    return None if vocabulary is None or vocabulary.product_label in NOT_A_PRODUCT else vocabulary.product_label
+    return () if vocabulary is None or vocabulary.product_label in NOT_A_PRODUCT else vocabulary.product_labels
 
 
 def _queries(topology: Topology) -> list[Query]:
     queries = []
     series, models = presence(topology.choices, topology.scope), topology.engine.vocabulary.model_labels
-    product = _product_label(topology)
+    products = _product_labels(topology)
     if series and models:
         queries.append(of_source(MODELS.quantity, f"count by ({', '.join(models)}) ({series})", weight=GROUPED))
-    if product:
+    if products:
         inside = gpu_scope(topology.gpus, topology.scope).selection()
-        counted = f"count by ({product}) ({topology.gpus.sign}{{{inside}}})"
+        counted = f"count by ({', '.join(products)}) ({topology.gpus.sign}{{{inside}}})"
         queries.append(of_source(PRODUCTS.quantity, counted, weight=GROUPED))
     capacity = topology.choices.get("kv_capacity_tokens")
     if capacity and capacity.candidate and capacity.candidate.info:
@@ -157,6 +159,12 @@ def _queries(topology: Topology) -> list[Query]:
         counted = f"count by (block_size, num_gpu_blocks, cache_dtype) ({info})"
         queries.append(of_source(KV.quantity, counted, weight=GROUPED))
     return queries
+
+
+def _first_values(answer: Vectors, subject: Subject, labels: tuple[str, ...]) -> tuple[str, ...]:
+    """The first of the labels that each series has."""
+    values = {next(filter(None, map(sample.labels.get, labels)), "") for sample in answer.of(subject)}
+    return tuple(sorted(value for value in values if value))
 
 
 def _values(answer: Vectors, subject: Subject, *labels: str) -> tuple[str, ...]:

@@ -171,10 +171,6 @@ def _over_time(asking: Asking, by: str) -> Mapping[str, Mapping[str, Mapping[flo
     }
 
 
-def _name(asking: Asking, labels: Labels) -> str:
-    return replica_name(labels)
-
-
 def _counts(asking: Asking) -> tuple[tuple[float, ...], float]:
     """Requests/s in steps of a scrape: true arrivals, or first tokens and the growth of the queue."""
     arrivals, first, waiting = asking.counter("arrivals"), asking.counter("first_tokens", "ttft"), None

@@ -23,7 +23,7 @@ from collectors.reading.gpu_values import HARMFUL, THROTTLE_BITS, per_device
 from collectors.reading.topology import find_topology
 from collectors.source import Source
 from collectors.vocabulary.expressions import Scope, selected
-from collectors.vocabulary.schema import GPU_CONCEPTS, Candidate, GpuVocabulary
+from collectors.vocabulary.schema import GPU_CONCEPTS, GpuVocabulary, MetricCandidate
 
 TTL_OF_COLUMNS: Mapping[str, Ttl] = {
     "busy": FOURTH,
@@ -107,7 +107,7 @@ def read_devices(
         return ()
     scope = gpu_scope(topology.gpus, topology.scope)
     own = vocabulary.device_labels
-    where = (*vocabulary.host_labels, *vocabulary.pod_labels, vocabulary.product_label)
+    where = (*vocabulary.host_labels, *vocabulary.pod_labels, *vocabulary.product_labels)
     every = tuple(dict.fromkeys((*own, *where, *NUMBERS, "instance")))
     places = f"count by ({', '.join(every)}) ({topology.gpus.sign}{{{scope.selection()}}})"
     queries = [Query(expression=places, subject=LABELS, weight=GROUPED, ttl=slow(15))]
@@ -198,7 +198,7 @@ def _place(labels: Mapping[str, str], vocabulary: GpuVocabulary) -> _Place:
 
     return _Place(
         labels=labels,
-        product=labels.get(vocabulary.product_label, ""),
+        product=first(vocabulary.product_labels),
         host=first((*vocabulary.host_labels, "instance")),
         pod=first(vocabulary.pod_labels),
     )
@@ -245,7 +245,7 @@ def _pairs(names: Sequence[str], identity: Sequence[str | None]) -> dict[str, st
     return {name: value for name, value in zip(names, identity, strict=True) if value is not None}
 
 
-def _now_or_window(key: str, candidate: Candidate, scope: Scope) -> str:
+def _now_or_window(key: str, candidate: MetricCandidate, scope: Scope) -> str:
     """Codes and bits as they are now; everything else over the window."""
     if key in ("xid", "throttle_reasons") and candidate.gauge:
         return selected(candidate, candidate.gauge, scope)

@@ -16,7 +16,7 @@ from collectors.questions.deployments import arrivals_over_time
 from collectors.reading.discovery import discover
 from collectors.reading.engine_values import SHOWN_AS, arrival_queries, engine_queries
 from collectors.reading.gpu_join import gpu_scope
-from collectors.reading.gpu_sums import Plain, plain_queries
+from collectors.reading.gpu_sums import PlainQuery, plain_queries
 from collectors.reading.gpu_values import gpu_queries
 from collectors.reading.layout import LOOK_BACK_S
 from collectors.reading.observation import DISTRIBUTIONS
@@ -106,7 +106,7 @@ def _engine_queries(topology: Topology, scope: Scope, concepts: Collection[str])
 
 def _gpu_queries(
     topology: Topology, scope: Scope, *, points: int, fleet: bool
-) -> tuple[list[Query], Mapping[Query, Plain]]:
+) -> tuple[list[Query], Mapping[Query, PlainQuery]]:
     """The queries for the GPUs' lines, and the plain forms of those that have one."""
     if topology.gpus.vocabulary is None:
         return [], {}

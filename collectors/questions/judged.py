@@ -11,7 +11,7 @@ from collectors.backends.backend import Backend
 from collectors.connect import SILENT, read_and
 from collectors.errors import SourceError
 from collectors.queries.query import Query, Subject
-from collectors.questions.deployments import Deployed, read_deployed
+from collectors.questions.deployments import ObservedDeployment, read_deployed
 from collectors.reading import read_from
 from collectors.reading.discovery import discover
 from collectors.reading.engine_values import judged_step_s, saturated_steps
@@ -45,13 +45,13 @@ def read_judged(
     backend: Backend | None = None,
     clock: Callable[[], float] = time.time,
     wait: Callable[[float], None] = time.sleep,
-) -> tuple[Observation, Deployed]:
+) -> tuple[Observation, ObservedDeployment]:
     """One observation and what is deployed, at the same moment. A source that cannot be reached is an answer.
 
     Where only some minutes of the window are saturated, over the longest stretch without them.
     """
 
-    def more(own: Backend, observed: Observation) -> tuple[Observation, Deployed]:
+    def more(own: Backend, observed: Observation) -> tuple[Observation, ObservedDeployment]:
         deployed = read_deployed(own, source, at_s=observed.at_s, window_s=observed.window_s, clock=clock)
         try:
             stretch = calm_stretch(own, source, observed, clock=clock)
@@ -67,7 +67,7 @@ def read_judged(
         return again, read_deployed(own, source, at_s=again.at_s, window_s=again.window_s, clock=clock)
 
     observed, both = read_and(more, source, at_s=at_s, window_s=window_s, backend=backend, clock=clock, wait=wait)
-    return both or (observed, Deployed())
+    return both or (observed, ObservedDeployment())
 
 
 def calm_stretch(

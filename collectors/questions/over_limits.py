@@ -4,7 +4,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from collectors.prometheus.histograms import Distribution
+from collectors.prometheus.histograms import HistogramQuantiles
 from collectors.prometheus.promql import duration, quoted, regex_quoted, step_for
 from collectors.queries.query import Query, of_source
 from collectors.questions.asking import Asking, by_moment
@@ -12,7 +12,7 @@ from collectors.reading.topology import MIN_SCRAPES
 from collectors.units import MS_PER_S, S_PER_DAY
 from collectors.vocabulary.burn_rates import WINDOWS
 from collectors.vocabulary.expressions import selected
-from collectors.vocabulary.schema import Candidate
+from collectors.vocabulary.schema import MetricCandidate
 
 LOOK_BACK_S = S_PER_DAY
 """How far back the beginning of a broken limit is looked for."""
@@ -42,7 +42,7 @@ class OverLimit:
     step_s: float = 0.0
 
 
-def bucket_of(distribution: Distribution, limit_ms: float) -> tuple[float, float] | None:
+def bucket_of(distribution: HistogramQuantiles, limit_ms: float) -> tuple[float, float] | None:
     """The bucket that ends at a limit, or in which it lies, in ms; None without one that reaches it."""
     near = [b for b in distribution.buckets if b.high >= limit_ms * (1.0 - SAME_EDGE) and math.isfinite(b.high)]
     first = min(near, key=lambda b: b.high, default=None)
@@ -77,7 +77,7 @@ def over_limits(asking: Asking, buckets_ms: Mapping[str, tuple[float, float]]) -
     }
 
 
-def _up_to(asking: Asking, histogram: Candidate, edge_ms: float) -> str:
+def _up_to(asking: Asking, histogram: MetricCandidate, edge_ms: float) -> str:
     """Series of the bucket that ends at the edge, as exporters may write its number."""
     edge = edge_ms / MS_PER_S / histogram.scale
     texts = dict.fromkeys(regex_quoted(text) for text in (repr(edge), f"{edge:g}", f"{edge:.10g}"))

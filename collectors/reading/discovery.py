@@ -11,7 +11,7 @@ from collectors.prometheus.promql import AnyCase, LabelValue, matcher, matchers,
 from collectors.queries.query import GROUPED, Group, Query, Subject, of_source
 from collectors.queries.ttl import FLEET_REPLICAS, slow
 from collectors.reading.engine_values import finite_of
-from collectors.reading.remarks import Targets
+from collectors.reading.remarks import ScrapeTargets
 from collectors.source import Source
 from collectors.vocabulary import engine_vocabularies, gpu_vocabularies
 from collectors.vocabulary.detect import (
@@ -46,7 +46,7 @@ class Discovery:
     at_s: float
     engine: DetectedEngine | None
     names: Mapping[str, float]
-    targets: Targets | Literal[""]
+    targets: ScrapeTargets | Literal[""]
     warnings: tuple[str, ...]
     fleet: bool = False
 
@@ -67,7 +67,7 @@ def discover(backend: Backend, source: Source, at_s: float | None, clock: Callab
     warnings = list(answer.notes.warnings)
     if at_s is None and now is not None and abs(now - here) > CLOCK_SKEW_S:
         warnings.append(f"The clocks of {backend.where} and of this machine differ by {abs(now - here):.0f} s.")
-    targets: Targets | Literal[""] = "" if up is None else Targets(answering=up - (down or 0.0), all=up)
+    targets: ScrapeTargets | Literal[""] = "" if up is None else ScrapeTargets(answering=up - (down or 0.0), all=up)
     engine = detect_engine(engines_seen(source, answer), wanted=source.engine)
     fleet = max(_series(answer, engine).values(), default=0.0) > FLEET_REPLICAS
     named = _names(backend, source, engine, at_s, fleet=fleet)

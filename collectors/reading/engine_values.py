@@ -5,7 +5,15 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from collectors.backends.backend import Vectors
-from collectors.prometheus.histograms import QUANTILES, SHOWN, Distribution, buckets_of, distribution, finite, native
+from collectors.prometheus.histograms import (
+    QUANTILES,
+    SHOWN,
+    HistogramQuantiles,
+    buckets_of,
+    distribution,
+    finite,
+    native,
+)
 from collectors.prometheus.promql import duration
 from collectors.queries.live_numbers import DIRECT, MISSING_WITHOUT
 from collectors.queries.query import QuantityPart, Query, Subject
@@ -15,7 +23,7 @@ from collectors.units import MS_PER_S
 from collectors.vocabulary.detect import Choice
 from collectors.vocabulary.expressions import Scope, distribution_queries, quantile_expression, scalar_queries, selected
 from collectors.vocabulary.schema import DISTRIBUTIONS as UNITS
-from collectors.vocabulary.schema import SCALARS, Candidate
+from collectors.vocabulary.schema import SCALARS, MetricCandidate
 
 JUDGED_STEP_S = 60.0
 """Steps of a window that are judged apart. Chosen: a minute in a window of half an hour."""
@@ -65,7 +73,7 @@ def saturated_steps(choices: Mapping[str, Choice], scope: Scope, *, step_s: floa
     """1 where the step before was saturated, else 0."""
     step, inner = duration(step_s), duration(max(scope.step_s, step_s / LEAST_SCRAPES))
 
-    def gauge(*keys: str) -> Candidate | None:
+    def gauge(*keys: str) -> MetricCandidate | None:
         candidates = (choice.candidate for key in keys if (choice := choices.get(key)))
         return next((one for one in candidates if one and one.gauge), None)
 
@@ -128,19 +136,21 @@ def queue_persists(vectors: Vectors) -> bool:
     return lowest is not None and lowest >= 1.0
 
 
-def engine_distributions(vectors: Vectors, choices: Mapping[str, Choice], scope: Scope) -> dict[str, Distribution]:
+def engine_distributions(
+    vectors: Vectors, choices: Mapping[str, Choice], scope: Scope
+) -> dict[str, HistogramQuantiles]:
     """The distributions: latencies in milliseconds, lengths in tokens."""
     distributions = {}
     for name, key in DISTRIBUTIONS.items():
         choice = choices.get(key)
         candidate = choice.candidate if choice else None
         if candidate is None:
-            distributions[name] = Distribution()
+            distributions[name] = HistogramQuantiles()
             continue
         shown = SHOWN_AS[UNITS[key]]
         if candidate.mean:
             mean = one(vectors, key, QuantityPart.MEAN)
-            distributions[name] = Distribution(mean=None if mean is None else mean * candidate.scale * shown)
+            distributions[name] = HistogramQuantiles(mean=None if mean is None else mean * candidate.scale * shown)
             continue
         samples = vectors.of(Subject(key, QuantityPart.BUCKETS))
         whole = native(samples)
@@ -183,7 +193,7 @@ def missing_of(
     choices: Mapping[str, Choice],
     vectors: Vectors,
     numbers: Mapping[str, float | None],
-    distributions: Mapping[str, Distribution],
+    distributions: Mapping[str, HistogramQuantiles],
 ) -> tuple[MissingQuantity, ...]:
     """Quantities without data, each with its reason: no metric, a query that failed, or nothing happened."""
 
@@ -231,7 +241,7 @@ def _capacity(vectors: Vectors, key: str, choice: Choice) -> float | None:
     return finite(min((value for value in values if value is not None), default=None))
 
 
-def _held(labels: Mapping[str, str], candidate: Candidate) -> float | None:
+def _held(labels: Mapping[str, str], candidate: MetricCandidate) -> float | None:
     """The number in the labels of an info metric, in either of its two forms."""
     for names in (candidate.labels, candidate.times):
         try:

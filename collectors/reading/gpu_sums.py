@@ -14,14 +14,14 @@ from collectors.queries.query import OVER_GPUS, Query
 from collectors.reading.gpu_join import GpuJoin
 from collectors.reading.gpu_values import gpu_subject
 from collectors.vocabulary.expressions import Scope, selected
-from collectors.vocabulary.schema import Candidate, GpuVocabulary
+from collectors.vocabulary.schema import GpuVocabulary, MetricCandidate
 
 SUMMED = ("thermal_throttled", "power_throttled", "throttle_reasons", "xid")
 """Concepts that are counted rather than added up: they stay as they are."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class Plain:
+class PlainQuery:
     """A query without filter and grouping; with every value below ``below``, no blank is in it."""
 
     query: Query
@@ -32,7 +32,7 @@ class Plain:
         return all(value < self.below for value in values)
 
 
-def plain_queries(exact: Sequence[Query], join: GpuJoin, scope: Scope) -> dict[Query, Plain]:
+def plain_queries(exact: Sequence[Query], join: GpuJoin, scope: Scope) -> dict[Query, PlainQuery]:
     """The plain forms of ``exact`` (see :func:`collectors.reading.gpu_values.gpu_queries`) where there is one."""
     if join.vocabulary is None or not join.single or not scope.instant:
         return {}
@@ -52,11 +52,11 @@ def plain_queries(exact: Sequence[Query], join: GpuJoin, scope: Scope) -> dict[Q
     return forms
 
 
-def _plain(query: Query, expression: str, *, below: float) -> Plain:
-    return Plain(query=replace(query, expression=expression, weight=OVER_GPUS), below=below)
+def _plain(query: Query, expression: str, *, below: float) -> PlainQuery:
+    return PlainQuery(query=replace(query, expression=expression, weight=OVER_GPUS), below=below)
 
 
-def _limit(candidate: Candidate, vocabulary: GpuVocabulary, devices: float) -> float | None:
+def _limit(candidate: MetricCandidate, vocabulary: GpuVocabulary, devices: float) -> float | None:
     """Below it no blank is in the answer: values are never negative, so that a sum below the smallest blank holds none,
     nor does a maximum below the limit. None where blanks are not known, or not filtered."""
     if not candidate.gauge or candidate.below is None:
@@ -68,7 +68,7 @@ def _limit(candidate: Candidate, vocabulary: GpuVocabulary, devices: float) -> f
     return vocabulary.blank_from / (devices if candidate.across == "avg" else 1.0)
 
 
-def with_sums(backend: Backend, answer: Vectors, plain: Mapping[Query, Plain], at_s: float) -> Vectors:
+def with_sums(backend: Backend, answer: Vectors, plain: Mapping[Query, PlainQuery], at_s: float) -> Vectors:
     """The answer, with those queries asked exactly whose plain form did not prove that there was no blank."""
     short = [q for q, form in plain.items() if not form.proven(s.value for s in answer.of(q.subject))]
     return without(answer, short).replaced(backend.vectors(short, at_s=at_s)) if short else answer

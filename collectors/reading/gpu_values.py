@@ -15,7 +15,7 @@ from collectors.queries.ttl import EVERY_MOMENT, FOURTH, SECOND, THIRD, Ttl, slo
 from collectors.reading.remarks import Names, Remark, RemarkKind, remark
 from collectors.units import GB
 from collectors.vocabulary.expressions import Scope, selected
-from collectors.vocabulary.schema import GPU_CONCEPTS, Candidate, GpuVocabulary
+from collectors.vocabulary.schema import GPU_CONCEPTS, GpuVocabulary, MetricCandidate
 
 FIELDS = {
     "gpu_busy": "busy",
@@ -134,7 +134,7 @@ def gpu_query(key: str, expression: str, *, unit: str) -> Query:
     return Query(expression=expression, subject=gpu_subject(key), unit=unit, weight=OVER_GPUS, ttl=FOURTH)
 
 
-def _over_devices(key: str, place: int, candidate: Candidate, vocabulary: GpuVocabulary, scope: Scope) -> Query:
+def _over_devices(key: str, place: int, candidate: MetricCandidate, vocabulary: GpuVocabulary, scope: Scope) -> Query:
     """One concept over all devices: added up, or which devices have it."""
     how = candidate.across if candidate.gauge or candidate.expr else "sum"
     expression, weight = f"{how}({by_device(key, candidate, vocabulary, scope)})", SPREAD
@@ -145,7 +145,7 @@ def _over_devices(key: str, place: int, candidate: Candidate, vocabulary: GpuVoc
     return Query(expression=expression, subject=gpu_subject(key, place), unit=GPU_CONCEPTS[key], weight=weight, ttl=ttl)
 
 
-def by_device(key: str, candidate: Candidate, vocabulary: GpuVocabulary, scope: Scope, *, more: str = "") -> str:
+def by_device(key: str, candidate: MetricCandidate, vocabulary: GpuVocabulary, scope: Scope, *, more: str = "") -> str:
     """The value of every device: what its parts have is added up, means are means of its parts, else the highest.
 
     ``more`` are further labels to keep.
@@ -160,7 +160,7 @@ def by_device(key: str, candidate: Candidate, vocabulary: GpuVocabulary, scope: 
     return f"{how} by ({by}) ({per_device(candidate, scope)})"
 
 
-def flagged(key: str, candidate: Candidate, vocabulary: GpuVocabulary, scope: Scope) -> str:
+def flagged(key: str, candidate: MetricCandidate, vocabulary: GpuVocabulary, scope: Scope) -> str:
     """The devices that show trouble, each with its labels; where none does, a 0 without labels tells that."""
     value = now(candidate, scope) if key == "throttle_reasons" else per_device(candidate, scope)
     by = (*places_of(vocabulary), *(["xid"] if "xid" in vocabulary.labels else []))
@@ -173,13 +173,13 @@ def places_of(vocabulary: GpuVocabulary) -> tuple[str, ...]:
     return tuple(dict.fromkeys((*vocabulary.device_labels, *vocabulary.host_labels, "instance")))
 
 
-def now(candidate: Candidate, scope: Scope) -> str:
+def now(candidate: MetricCandidate, scope: Scope) -> str:
     """A code or a mask of bits as it is now, blank sentinels left out."""
     kept = f" < {candidate.below:g}" if candidate.below is not None else ""
     return f"{selected(candidate, candidate.gauge or '', scope)}{kept}"
 
 
-def per_device(candidate: Candidate, scope: Scope) -> str:
+def per_device(candidate: MetricCandidate, scope: Scope) -> str:
     """One device's value over the window in its wanted unit, blank sentinels left out."""
     scale = "" if candidate.scale == 1.0 else f" * {candidate.scale!r}"
     if candidate.counter:

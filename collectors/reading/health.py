@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from collectors.backends.backend import Vectors
-from collectors.prometheus.histograms import Distribution
+from collectors.prometheus.histograms import HistogramQuantiles
 from collectors.reading.engine_values import FULL_KV, queue_persists
 from collectors.reading.layout import ReplicaLayout
 from collectors.reading.lost_replicas import Lost
@@ -38,7 +38,7 @@ class Verdict:
 def verdict(
     *,
     numbers: Mapping[str, float | None],
-    distributions: Mapping[str, Distribution],
+    distributions: Mapping[str, HistogramQuantiles],
     vectors: Vectors,
     layout: ReplicaLayout,
     core_missing: Sequence[str],
@@ -52,7 +52,7 @@ def verdict(
 
 
 def saturation(
-    numbers: Mapping[str, float | None], distributions: Mapping[str, Distribution], vectors: Vectors
+    numbers: Mapping[str, float | None], distributions: Mapping[str, HistogramQuantiles], vectors: Vectors
 ) -> list[Remark]:
     """Signs that more is asked than can be served."""
     causes = []

@@ -6,7 +6,7 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict
 
-from collectors.prometheus.histograms import Distribution
+from collectors.prometheus.histograms import HistogramQuantiles
 from collectors.queries.live_numbers import NUMBERS
 from collectors.reading.remarks import Remark, RemarkKind
 
@@ -86,7 +86,7 @@ class Observation(_Frozen):
     engine_variant: str | None = None
     gpu_exporter: str | None = None
     numbers: dict[str, float | None]
-    distributions: dict[str, Distribution]
+    distributions: dict[str, HistogramQuantiles]
     replicas: tuple[ObservedReplica, ...] = ()
     mapping: dict[str, Mapped] = {}
     missing: tuple[MissingQuantity, ...] = ()
@@ -114,7 +114,7 @@ class Observation(_Frozen):
         """One number; None when unknown. Raises KeyError for a key that no observation has."""
         return self.numbers[key]
 
-    def distribution(self, key: str) -> Distribution:
+    def distribution(self, key: str) -> HistogramQuantiles:
         """One distribution. Raises KeyError for a key that no observation has."""
         return self.distributions[key]
 
@@ -140,9 +140,9 @@ def unknown_numbers() -> dict[str, float | None]:
     return dict.fromkeys(NUMBERS)
 
 
-def unknown_distributions() -> dict[str, Distribution]:
+def unknown_distributions() -> dict[str, HistogramQuantiles]:
     """A value for every distribution of an observation, each unknown."""
-    return {key: Distribution() for key in DISTRIBUTIONS}
+    return {key: HistogramQuantiles() for key in DISTRIBUTIONS}
 
 
 def without_data(*, name: str, state: State, cause: Remark, at_s: float, window_s: float, **known: Any) -> Observation:

@@ -16,7 +16,7 @@ from collectors.reading.engine_values import (
     saturation_query,
 )
 from collectors.reading.gpu_join import FLEET_GPUS, gpu_scope
-from collectors.reading.gpu_sums import Plain, plain_queries, with_sums
+from collectors.reading.gpu_sums import PlainQuery, plain_queries, with_sums
 from collectors.reading.gpu_values import gpu_numbers, gpu_queries, missing_fields
 from collectors.reading.health import CORE, SATURATED_SHARE, verdict
 from collectors.reading.layout import RELAY_LABELS
@@ -41,7 +41,7 @@ MAX_REPLICAS = 5000
 def observe(backend: Backend, source: Source, discovery: Discovery, topology: Topology) -> Observation:
     """The third round: every number at once."""
     exact: list[Query] = []
-    plain: dict[Query, Plain] = {}
+    plain: dict[Query, PlainQuery] = {}
     if topology.gpus.vocabulary is not None:
         scope = gpu_scope(topology.gpus, topology.scope)
         gpus = topology.gpus

@@ -51,6 +51,7 @@ class RemarkKind(Enum):
     WINDOW_WIDENED = (
         "A window of {asked_s:g} s holds too few scrapes ({interval_s:g} s apart): {window_s:g} s are used."
     )
+    APART = "Prefill and decode are apart: requests, tokens and latencies are those of the servers that decode."
     ONE_STAGE = "Of the models {models} only {model} is counted: give model in selector."
     CALM_STRETCH = (
         "Judged over {judged} of the {asked}: in the other minutes more was asked than could be served, or they lie "
@@ -127,7 +128,7 @@ class Ago:
 
 
 @dataclass(frozen=True)
-class Targets:
+class ScrapeTargets:
     """How many scrape targets there are at a source, and how many of them answer."""
 
     answering: float

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from collectors.backends.backend import Backend, Vectors
-from collectors.prometheus.promql import quoted
+from collectors.prometheus.promql import quoted, regex_quoted
 from collectors.queries.query import GROUPED, Group, Subject, of_source
 from collectors.reading.discovery import Discovery
 from collectors.reading.gpu_join import GpuJoin, join_gpus, place_queries
@@ -90,12 +90,18 @@ def find_topology(
     queries = place_queries(exporters, discovery.names, selector=selector, fleet=discovery.fleet)
     if series is not None:
         queries += layout_queries(series, scope, window_s=span, fleet=discovery.fleet)
+    if engine.vocabulary.again and series is not None:
+        labels = ", ".join((*engine.vocabulary.again, "instance"))
+        queries.append(of_source(FRONT.quantity, f"count by ({labels}) ({series})", weight=GROUPED))
     if engine.vocabulary.front:
         counting = scope.fill('count by (model) ({__name__=~"nv_inference_request_success",$other})')
         queries.append(of_source(FRONT.quantity, counting, weight=GROUPED))
     answer = backend.vectors(queries, at_s=discovery.at_s)
     layout, scope = counted_once(read_layout(answer, at_s=discovery.at_s, window_s=span), scope)
     scope, remarks = _fitting(scope, layout, discovery.at_s)
+    if repeated := _repeated(engine, answer):
+        scope = replace(scope, front=repeated)
+        remarks.append(remark(RemarkKind.APART))
     model, models = _front(engine, source, answer)
     if model is not None:
         scope = replace(scope, front=f"model={quoted(model)}")
@@ -127,6 +133,20 @@ def _fitting(scope: Scope, layout: ReplicaLayout, at_s: float) -> tuple[Scope, l
 def steady(interval_s: float | None) -> float | None:
     """The interval between scrapes in whole seconds from 2 s on: an estimate that wavers would never be asked twice."""
     return float(round(interval_s)) if interval_s is not None and interval_s >= 2.0 else interval_s
+
+
+def _repeated(engine: DetectedEngine, vectors: Vectors) -> str:
+    """What leaves out the servers whose requests others report, too; "" where there are no others.
+
+    By their instances: counters of requests do not have the label, only gauges of the scheduler do.
+    """
+    for label, value in engine.vocabulary.again.items():
+        servers = [(one.labels.get("instance", ""), one.labels.get(label, "")) for one in vectors.of(FRONT)]
+        counted = {instance for instance, stage in servers if stage and stage != value}
+        repeating = sorted({instance for instance, stage in servers if stage == value} - counted)
+        if counted and repeating:
+            return f"instance!~{quoted('|'.join(map(regex_quoted, repeating)))}"
+    return ""
 
 
 def _front(engine: DetectedEngine, source: Source, vectors: Vectors) -> tuple[str | None, list[str]]:

@@ -25,7 +25,7 @@ from collectors.prometheus.access import Access, Secret, Tls
 from collectors.prometheus.address import check_url
 from collectors.prometheus.promql import LABEL_NAME, LabelValue
 from collectors.units import S_PER_DAY
-from collectors.vocabulary import Candidate, engine_vocabularies, engine_vocabulary
+from collectors.vocabulary import MetricCandidate, engine_vocabularies, engine_vocabulary
 from collectors.vocabulary.schema import DISTRIBUTIONS, SCALARS
 from commandline.foreign_text import shown
 
@@ -190,7 +190,7 @@ class Source(_Strict):
     engine: str | None = None
     gpu_selector: Labels | None = None
     window_s: float = Field(default=300.0, ge=5, le=30 * S_PER_DAY)
-    metrics: dict[str, Candidate] = {}
+    metrics: dict[str, MetricCandidate] = {}
     folder: Path = Field(default=Path(), exclude=True, repr=False)
 
     @field_validator("selector", "gpu_selector")
@@ -216,7 +216,7 @@ class Source(_Strict):
 
     @field_validator("metrics")
     @classmethod
-    def _concepts(cls, metrics: dict[str, Candidate]) -> dict[str, Candidate]:
+    def _concepts(cls, metrics: dict[str, MetricCandidate]) -> dict[str, MetricCandidate]:
         for key, candidate in metrics.items():
             shape = candidate.kind in ("histogram", "mean")
             if (key in DISTRIBUTIONS and not shape) or (key in SCALARS and shape):

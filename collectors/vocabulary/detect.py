@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 
 from collectors.vocabulary.load import engine_vocabularies, gpu_vocabularies
-from collectors.vocabulary.schema import Candidate, Concept, EngineVocabulary, GpuVocabulary
+from collectors.vocabulary.schema import Concept, EngineVocabulary, GpuVocabulary, MetricCandidate
 from collectors.vocabulary.spellings import Spelling, respelled, spellings
 
 
@@ -64,7 +64,7 @@ class Choice:
     """The candidate in use for a concept, or None with the reason why there is none."""
 
     concept: Concept
-    candidate: Candidate | None
+    candidate: MetricCandidate | None
     reason: str = ""
     overridden: bool = False
     newer_and_older: bool = False
@@ -79,7 +79,7 @@ def names_of(vocabulary: EngineVocabulary | GpuVocabulary, spelling: Spelling = 
     return tuple(dict.fromkeys(respelled(name, spelling) for name in plain))
 
 
-def wanted_names(engines: Iterable[DetectedEngine], overrides: Iterable[Candidate] = ()) -> tuple[str, ...]:
+def wanted_names(engines: Iterable[DetectedEngine], overrides: Iterable[MetricCandidate] = ()) -> tuple[str, ...]:
     """Every name that may be asked of some engines, and of what a source maps itself."""
     names: dict[str, None] = {}
     for engine in engines:
@@ -171,13 +171,13 @@ def with_variant(engine: DetectedEngine, names: Collection[str]) -> DetectedEngi
     return replace(engine, variant=_variant(engine.vocabulary, engine.spelling, names) or engine.variant)
 
 
-def available(candidate: Candidate, names: Collection[str], spelling: Spelling) -> bool:
+def available(candidate: MetricCandidate, names: Collection[str], spelling: Spelling) -> bool:
     """Whether the metrics a candidate needs have data: one of a histogram's shapes, all of an expression's."""
     present = [respelled(name, spelling) in names for name in candidate.metrics]
     return any(present) if candidate.kind == "histogram" else all(present)
 
 
-def choose(key: str, engine: DetectedEngine, names: Collection[str], override: Candidate | None) -> Choice:
+def choose(key: str, engine: DetectedEngine, names: Collection[str], override: MetricCandidate | None) -> Choice:
     """The candidate for one concept: the user's own, else the newest whose metric exists, else what completes it."""
     concept = engine.vocabulary.concepts.get(key, Concept(unit=""))
     if override is not None:
@@ -199,7 +199,7 @@ def choose(key: str, engine: DetectedEngine, names: Collection[str], override: C
     return Choice(concept=concept, candidate=None, reason=_why_missing(concept, engine, names))
 
 
-def _older(candidate: Candidate, engine: DetectedEngine) -> bool:
+def _older(candidate: MetricCandidate, engine: DetectedEngine) -> bool:
     """Whether a candidate is an older name of another."""
     return any(name in engine.vocabulary.renamed for name in candidate.metrics)
 

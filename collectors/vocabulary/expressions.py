@@ -7,7 +7,7 @@ from collectors.prometheus.promql import AnyCase, LabelValue, duration, matchers
 from collectors.queries.query import GROUPED, PLAIN, SPREAD, Group, QuantityPart, Query, Subject
 from collectors.queries.ttl import FIRST, FOURTH, SECOND, slow
 from collectors.vocabulary.detect import DetectedEngine
-from collectors.vocabulary.schema import DISTRIBUTIONS, SCALARS, Candidate
+from collectors.vocabulary.schema import DISTRIBUTIONS, SCALARS, MetricCandidate
 from collectors.vocabulary.spellings import Spelling, respelled
 
 SUBQUERY_POINTS = 240
@@ -117,7 +117,7 @@ def scope_of(
     )
 
 
-def selected(candidate: Candidate, metric: str, scope: Scope, *, over: str = "") -> str:
+def selected(candidate: MetricCandidate, metric: str, scope: Scope, *, over: str = "") -> str:
     """The series of a metric: ``metric{matchers}``; ``over`` is a function of its values over the window."""
     inside = scope.selection(model=candidate.beside is None, extra=scope.fill(candidate.where))
     series = f"{scope.respell(metric)}{{{inside}}}"
@@ -128,7 +128,7 @@ def selected(candidate: Candidate, metric: str, scope: Scope, *, over: str = "")
     return f"({series} and on (job, instance) {scope.respell(candidate.beside)}{{{scope.selection()}}})"
 
 
-def scalar_queries(key: str, candidate: Candidate, scope: Scope) -> list[Query]:
+def scalar_queries(key: str, candidate: MetricCandidate, scope: Scope) -> list[Query]:
     """The queries of a single-number concept; a gauge is also asked for its extremes, a sum for its growth."""
     if candidate.gauge:
         return _gauge(key, candidate, scope)
@@ -142,7 +142,7 @@ def scalar_queries(key: str, candidate: Candidate, scope: Scope) -> list[Query]:
     return [_scalar(key, QuantityPart.WHOLE, _scaled(scope.fill(candidate.expr or candidate.mean or ""), candidate))]
 
 
-def _gauge(key: str, candidate: Candidate, scope: Scope) -> list[Query]:
+def _gauge(key: str, candidate: MetricCandidate, scope: Scope) -> list[Query]:
     """A gauge over the window. Summed ones go through a subquery, so that replicas that took turns are not added up."""
     metric = candidate.gauge or ""
     series = selected(candidate, metric, scope)
@@ -171,7 +171,7 @@ def _scalar(key: str, part: QuantityPart, expression: str, *, weight: int = PLAI
     return Query(expression=expression, subject=Subject(key, part), unit=unit, weight=weight, ttl=ttl)
 
 
-def distribution_queries(key: str, candidate: Candidate, scope: Scope) -> list[Query]:
+def distribution_queries(key: str, candidate: MetricCandidate, scope: Scope) -> list[Query]:
     """Bucket rates, sum and count of a histogram (classic, or native without _bucket series), or only a mean."""
     if candidate.mean:
         return [_piece(key, QuantityPart.MEAN, scope.fill(candidate.mean))]
@@ -207,13 +207,13 @@ def _piece(key: str, part: QuantityPart, expression: str) -> Query:
     )
 
 
-def quantile_expression(q: float, candidate: Candidate, scope: Scope) -> str:
+def quantile_expression(q: float, candidate: MetricCandidate, scope: Scope) -> str:
     """The PromQL somebody would paste into another tool to see the same quantile."""
     rate = scope.once(selected(candidate, f"{candidate.histogram}_bucket", scope, over="rate"))
     return _scaled(f"histogram_quantile({q:g}, sum by (le) ({rate}))", candidate)
 
 
-def replica_query(key: str, candidate: Candidate, by: tuple[str, ...], scope: Scope) -> Query | None:
+def replica_query(key: str, candidate: MetricCandidate, by: tuple[str, ...], scope: Scope) -> Query | None:
     """The concept split by replica labels; None where the candidate cannot be split."""
     labels = ", ".join(by)
     if candidate.gauge:
@@ -235,5 +235,5 @@ def replica_query(key: str, candidate: Candidate, by: tuple[str, ...], scope: Sc
     )
 
 
-def _scaled(text: str, candidate: Candidate) -> str:
+def _scaled(text: str, candidate: MetricCandidate) -> str:
     return text if candidate.scale == 1.0 else f"({text}) * {candidate.scale!r}"

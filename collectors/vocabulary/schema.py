@@ -2,7 +2,8 @@
 
 A concept (``ttft``) lists candidates, newest first; the first one whose metric exists is used. In expressions,
 ``$sel`` stands for the matchers of the source, ``$other`` for those without the model, ``$front`` for the one model
-label to count where an engine counts every stage, ``$w`` for the window, ``$step`` for the scrape interval.
+label, or the servers, to count where an engine counts every stage, ``$w`` for the window, ``$step`` for the scrape
+interval.
 """
 
 from __future__ import annotations
@@ -72,11 +73,16 @@ _METRIC = re.compile(r"[a-zA-Z_:][a-zA-Z0-9_:]*")
 _SPELLED = re.compile(r"(?<![\w:$\"])([a-zA-Z_:][a-zA-Z0-9_:]*)\s*(?=\{)")
 
 
+def spelled_in(expression: str) -> tuple[str, ...]:
+    """The metrics that an expression names, each once, in its order."""
+    return tuple(dict.fromkeys(_SPELLED.findall(expression)))
+
+
 class _Frozen(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
-class Candidate(_Frozen):
+class MetricCandidate(_Frozen):
     """One way to obtain a concept; exactly one of gauge, counter, histogram, info or expr.
 
     ``across`` aggregates a gauge over replicas; ``scale`` converts to seconds, tokens, ratios of 1, bytes or watts;
@@ -102,7 +108,7 @@ class Candidate(_Frozen):
     verified: bool = False
 
     @model_validator(mode="after")
-    def _one_kind(self) -> Candidate:
+    def _one_kind(self) -> MetricCandidate:
         kinds = [
             k for k in (self.gauge, self.counter, self.histogram, self.info, self.expr, self.mean) if k is not None
         ]
@@ -123,7 +129,7 @@ class Candidate(_Frozen):
         single = self.gauge or self.counter or self.info
         if single:
             return (single,)
-        return tuple(dict.fromkeys(_SPELLED.findall(self.expr or self.mean or "")))
+        return spelled_in(self.expr or self.mean or "")
 
     @property
     def kind(self) -> str:
@@ -142,7 +148,7 @@ class Concept(_Frozen):
     """
 
     unit: str
-    use: tuple[Candidate, ...] = ()
+    use: tuple[MetricCandidate, ...] = ()
     trap: str = ""
     enable: str = ""
     at_finish: bool = False
@@ -180,7 +186,9 @@ class EngineVocabulary(_Vocabulary):
     names it exposes too; ``completes`` are those whose missing quantities it has, on the same page.
 
     ``model_labels`` are the labels that name the model, the usual one first; ``any_case`` says that its value is
-    written in several cases. ``ranks`` tell processes apart that report the same requests: they count once.
+    written in several cases. ``ranks`` tell processes apart that report the same requests: they count once. ``again``
+    is a label with the value of servers whose requests others report, too: where there are others, ``$front`` leaves
+    them out.
 
     Names without a prefix are shared by engines. ``weak`` ones stand for this engine only where nothing stronger is
     seen; ``bare`` ones are its own although they lack the prefix, and so is any of its names with ``bare_label``.
@@ -194,6 +202,7 @@ class EngineVocabulary(_Vocabulary):
     ranks: tuple[str, ...] = ()
     variants: dict[str, tuple[str, ...]] = {}
     front: tuple[str, ...] = ()
+    again: dict[str, str] = {}
     weak: tuple[str, ...] = ()
     bare: tuple[str, ...] = ()
     bare_label: str = ""
@@ -218,16 +227,23 @@ class GpuVocabulary(_Vocabulary):
     """Names of one GPU exporter: which labels tell devices, hosts and pods apart; blanks are ``blank_from`` or more.
 
     The first name of ``detect`` that has data stands for a GPU and carries its labels. ``partition_labels`` tell the
-    parts of a device apart (MIG), ``profile_label`` says how large a part is.
+    parts of a device apart (MIG), ``profile_label`` says how large a part is. ``product_label`` names the product;
+    where it is empty, the first of ``product_else`` does.
     """
 
     device_labels: tuple[str, ...]
     host_labels: tuple[str, ...]
     pod_labels: tuple[str, ...]
     product_label: str
+    product_else: tuple[str, ...] = ()
     partition_labels: tuple[str, ...] = ()
     profile_label: str = ""
     blank_from: float | None = None
+
+    @property
+    def product_labels(self) -> tuple[str, ...]:
+        """The labels that may name the product, the best first."""
+        return (self.product_label, *self.product_else)
 
     @model_validator(mode="after")
     def _known_concepts(self) -> GpuVocabulary:

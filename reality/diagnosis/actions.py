@@ -6,10 +6,11 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from reality.compare import Planned
-from reality.diagnosis.capacity import Promise, largest_load, ordinary, replicas_needed
-from reality.diagnosis.causes import Cause, Difference
-from reality.diagnosis.result import ActionKind, OfferedAction, Recalibration, State
+from reality.diagnosis.capacity import PromisedLimits, largest_load, ordinary, replicas_needed
+from reality.diagnosis.causes import Cause, CauseDifference
+from reality.diagnosis.result import ActionKind, LimitVerdict, OfferedAction, Recalibration
 from reality.diagnosis.worlds import Circumstances, Worlds
+from reality.step_times import milliseconds
 from sizing.base.format import count, percent, requests_per_s
 from sizing.base.units import HOURS_PER_MONTH
 from sizing.queueing.balancing import balanced, shares
@@ -28,13 +29,13 @@ class Situation:
     planned: Planned
     load_rps: float
     now: Circumstances
-    differences: tuple[Difference, ...]
+    differences: tuple[CauseDifference, ...]
     main: Cause | None
-    state: State
+    state: LimitVerdict
     capacity: float | None
     recalibration: Recalibration | None
 
-    def difference(self, cause: Cause) -> Difference | None:
+    def difference(self, cause: Cause) -> CauseDifference | None:
         """How plan and measurement differ by a cause; None where they do not."""
         return next((one for one in self.differences if one.cause == cause), None)
 
@@ -47,7 +48,7 @@ class Advice:
     needed: int | None
 
 
-def advise(situation: Situation, worlds: Worlds, promise: Promise) -> Advice:
+def advise(situation: Situation, worlds: Worlds, promise: PromisedLimits) -> Advice:
     """Actions against what was found, and how many replicas the traffic needs."""
     now = situation.now
     even = ordinary(now, now.replicas)
@@ -88,7 +89,7 @@ def _remedies(adviser: _Adviser) -> tuple[Callable[[], OfferedAction | None], ..
 
 
 class _Adviser:
-    def __init__(self, situation: Situation, worlds: Worlds, promise: Promise) -> None:
+    def __init__(self, situation: Situation, worlds: Worlds, promise: PromisedLimits) -> None:
         self._given, self._worlds, self._promise = situation, worlds, promise
         row = situation.planned.row
         self._gpus = row.gpus if row is not None else 1
@@ -168,7 +169,7 @@ class _Adviser:
         after = replace(now, shares=by_speed, slowness=tuple(1.0 / one for one in speeds))
         return self._action("rebalance", after, what, subject=slow.subject, weight=weight)
 
-    def _share_evenly(self, uneven: Difference) -> OfferedAction:
+    def _share_evenly(self, uneven: CauseDifference) -> OfferedAction:
         what = f"{uneven.subject} gets {uneven.measured:.2f} times an even share of the load."
         after = replace(self._given.now, shares=(1.0,) * len(self._given.now.slowness))
         return self._action("rebalance", after, f"{what} Share it evenly.")
@@ -203,9 +204,14 @@ class _Adviser:
         learned, now = self._given.recalibration, self._given.now
         if learned is None or not learned.offered:
             return None
+        more = (
+            f", and {milliseconds(learned.sequence_ms)} ms more for each running sequence"
+            if learned.sequence_ms
+            else ""
+        )
         why = (
             f"Decode steps take {learned.factor_decode:.2f} and prompts {learned.factor_prefill:.2f} times as long as "
-            f"planned. {learned.why} Plan with these step times."
+            f"planned{more}. {learned.why} Plan with these step times."
         )
         return OfferedAction(
             kind="recalibrate",
@@ -237,7 +243,7 @@ class _Adviser:
         )
 
 
-def _why_nothing(state: State, needed: int | None) -> str:
+def _why_nothing(state: LimitVerdict, needed: int | None) -> str:
     if state == "met":
         right = "the number of replicas is right" if needed is not None else "how many replicas it takes is not known"
         return f"Every limit holds and {right}."

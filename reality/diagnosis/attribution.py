@@ -8,14 +8,14 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from collectors.reading.observation import Observation
-from reality.diagnosis.causes import Cause, Difference
+from reality.diagnosis.causes import Cause, CauseDifference
 from reality.diagnosis.fitting import Fitted, MeasuredSteps, fit, stepped
 from reality.diagnosis.limits import simulated_as, utc
 from reality.diagnosis.observed import ObservedWorlds
 from reality.diagnosis.result import CauseRow, LimitRow, Split
-from reality.diagnosis.shapley import Coalition, coalitions, shapley
 from reality.diagnosis.worlds import Circumstances, Ran, Worlds
 from reality.sampling import mean_of
+from sizing.base.shapley import Coalition, coalitions, shapley
 from sizing.base.units import TWO_SIDED_80
 
 MOST_CAUSES = 7
@@ -66,7 +66,7 @@ class Attribution:
     measured: Ran
     planned_ends: tuple[Ran, Ran]
     measured_ends: tuple[Ran, Ran] | None
-    engine: Difference | None
+    engine: CauseDifference | None
     fitted: Fitted | None
     target: MeasuredSteps | None
 
@@ -108,11 +108,11 @@ def attribute(
     )
 
 
-def _engine(fitted: Fitted, interval: StepInterval, *, throttled_alone: bool) -> Difference | None:
+def _engine(fitted: Fitted, interval: StepInterval, *, throttled_alone: bool) -> CauseDifference | None:
     """The steps of all replicas as a cause; None where they are as fast as planned, as far as can be told."""
     if abs(fitted.common) <= max(LEAST_FACTOR, SURE * fitted.common_error):
         return None
-    return Difference(
+    return CauseDifference(
         cause="slow_gpu" if throttled_alone and fitted.common > 0 else "engine",
         planned=1.0,
         measured=math.exp(fitted.common),
@@ -150,7 +150,7 @@ class Splitter:
     def __init__(self, given: Attribution, worlds: Worlds, progress: Callable[[float], None]) -> None:
         self._given, self._worlds, self._progress = given, worlds, progress
         every = [*given.seen.differences, *([given.engine] if given.engine else [])]
-        self.differences: dict[Cause, Difference] = {}
+        self.differences: dict[Cause, CauseDifference] = {}
         for one in every:
             self.differences.setdefault(one.cause, one)
 
@@ -227,7 +227,7 @@ class Splitter:
         fast, slow = (ran.percentile_ms(name, percentile) for ran in self._given.measured_ends)
         return fast, slow
 
-    def _row(self, one: Difference, quantity: str, share: float, planned: tuple[float, float, float]) -> CauseRow:
+    def _row(self, one: CauseDifference, quantity: str, share: float, planned: tuple[float, float, float]) -> CauseRow:
         """The share with its interval: the error of what was measured, of the simulation, and of the step times. Those
         that are fitted to the window are known; the plan's were not, so that what the engine adds to the planned
         percentile is as uncertain as that itself. ``planned``: low end, value, high end."""

@@ -14,13 +14,13 @@ REQUESTS = 15_000
 BRACKET, ROUNDS = 1.35, 6
 """Factor by which the load grows or falls until a limit is passed, and halvings of the range after that: 0.5 %."""
 MOST_BRACKETS = 12
-"""Such factors tried: up to 36 times the load, and down to a 36th."""
+"""How many of these factors are tried: up to 36 times the load, and down to a 36th."""
 MOST_REPLICAS_TRIED = 5
 """Numbers of replicas that are simulated around the first guess."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class Promise:
+class PromisedLimits:
     """The limits that a load must keep, at their percentile; ``scale`` by quantity: how many times as high the measured
     percentile is as the simulated one, where that is known to differ."""
 
@@ -41,7 +41,7 @@ class Promise:
         )
 
 
-def largest_load(worlds: Worlds, one: Circumstances, promise: Promise) -> float | None:
+def largest_load(worlds: Worlds, one: Circumstances, promise: PromisedLimits) -> float | None:
     """The largest load within the limits, in requests/s; None where even a small one breaks them."""
     load = one.rps
     held, broken = (load, None) if promise.kept(worlds, one, load) else (None, load)
@@ -71,7 +71,7 @@ def ordinary(one: Circumstances, replicas: int) -> Circumstances:
     return replace(one, replicas=replicas, shares=(), slowness=())
 
 
-def replicas_needed(worlds: Worlds, one: Circumstances, promise: Promise, capacity: float | None) -> int | None:
+def replicas_needed(worlds: Worlds, one: Circumstances, promise: PromisedLimits, capacity: float | None) -> int | None:
     """The fewest ordinary replicas that keep the limits at the load; ``capacity`` of as many ordinary ones as there are
     (None: not even a small load). None where none do."""
     if capacity is None:

@@ -39,7 +39,7 @@ FIELDS: dict[Cause, tuple[str, ...]] = {
 
 
 @dataclass(frozen=True, kw_only=True)
-class Difference:
+class CauseDifference:
     """A cause that differs between plan and measurement: values for a sentence, and the relative standard error of the
     difference; ``subject``: which replica or GPU, ``since_s`` since when."""
 

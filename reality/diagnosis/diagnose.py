@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 
 from collectors.backends.backend import Backend
 from collectors.connect import read_and
-from collectors.questions.deployments import Deployed, read_deployed
+from collectors.questions.deployments import ObservedDeployment, read_deployed
 from collectors.questions.details import Details, read_details
 from collectors.reading.observation import Observation
 from collectors.reading.remarks import RemarkKind
@@ -17,18 +17,19 @@ from collectors.source import Source
 from reality.compare import WITHOUT_DATA, Planned, planned_of
 from reality.diagnosis.actions import Advice, Situation, advise, usd_per_month
 from reality.diagnosis.attribution import Attribution, Splitter, StepInterval, attribute, is_noise, main_cause
-from reality.diagnosis.capacity import Promise, largest_load
+from reality.diagnosis.capacity import PromisedLimits, largest_load
 from reality.diagnosis.learning import Known, Learned, learn
 from reality.diagnosis.limits import Asked, asked_limits, limit_row, simulated_as, utc, worst
 from reality.diagnosis.observed import ObservedWorlds, seen_of
 from reality.diagnosis.replan import with_new_plan
 from reality.diagnosis.resize import as_measured
-from reality.diagnosis.result import CauseRow, Diagnosis, LimitRow, Recalibration, Split, State
+from reality.diagnosis.result import CauseRow, Diagnosis, LimitRow, LimitVerdict, Recalibration, Split
 from reality.diagnosis.sentences import headline
-from reality.diagnosis.worlds import OutOfTime, Ran, Worlds
+from reality.diagnosis.worlds import Circumstances, OutOfTime, Ran, Worlds
 from reality.identity import check
-from reality.step_times import PARTS, basis_of, interval_of
-from sharing.bonds.records import Calibration
+from reality.step_times import PARTS, StepLoad, basis_of, interval_of, load_of
+from sharing.bonds.records import LearnedCalibration
+from sizing.base.units import MS_PER_S
 from sizing.base.version import ENGINE_VERSION
 from sizing.catalog import data_version
 from sizing.evidence.error_factors import ErrorFactors
@@ -54,7 +55,7 @@ class Reading:
     """What was read of a deployment at one moment."""
 
     observed: Observation
-    deployed: Deployed
+    deployed: ObservedDeployment
     details: Details
 
 
@@ -73,7 +74,7 @@ def diagnose_source(
     backend: Backend | None = None,
     clock: Callable[[], float] = time.time,
     progress: Progress = nothing,
-    learned: Calibration | None = None,
+    learned: LearnedCalibration | None = None,
     at_most_s: float = math.inf,
 ) -> Diagnosis:
     """Read the source, diagnose, and plan the measured traffic anew by ``planner`` (None: :func:`sizing.plan`); a
@@ -100,7 +101,7 @@ def read_for_diagnosis(
     from then on: before, it was another deployment."""
 
     def read(end_s: float | None, window: float | None) -> Reading:
-        def more(own: Backend, observed: Observation) -> tuple[Deployed, Details]:
+        def more(own: Backend, observed: Observation) -> tuple[ObservedDeployment, Details]:
             bounds = {one.quantity: one.limit_ms for one in asked_limits(limits, observed)}
             deployed = read_deployed(own, source, at_s=observed.at_s, window_s=observed.window_s, clock=clock)
             return deployed, read_details(own, source, observed, bounds, clock=clock)
@@ -108,7 +109,7 @@ def read_for_diagnosis(
         observed, both = read_and(
             more, source, at_s=end_s, window_s=window, backend=backend, clock=clock, wait=time.sleep
         )
-        deployed, details = both or (Deployed(), Details())
+        deployed, details = both or (ObservedDeployment(), Details())
         return Reading(observed=observed, deployed=deployed, details=details)
 
     first = read(at_s, window_s)
@@ -213,7 +214,7 @@ def _rows(
     )
 
 
-def _state(rows: Sequence[LimitRow]) -> State:
+def _state(rows: Sequence[LimitRow]) -> LimitVerdict:
     verdicts = {row.verdict for row in rows}
     if "broken" in verdicts:
         return "broken"
@@ -281,12 +282,12 @@ class _Diagnosis:
         main = None
         if split is not None and highest is not None and highest.attainment is not None:
             main = main_cause(split, broken=highest.verdict == "broken", limit_ms=highest.limit)
-        promise = self._promise(rows, given)
-        capacity = largest_load(self.worlds, given.now, promise)
+        promise, learned = self._promise(rows, given), self._learned(given)
         self.progress(0.7)
-        learned = self._learned(given)
+        now = self._at_other_loads(given.now, learned.recalibration)
+        capacity = largest_load(self.worlds, now, promise)
         self.progress(0.85)
-        situation = self._situation(given, splitter, main, state, capacity, learned.recalibration)
+        situation = self._situation(now, splitter, main, state, capacity, learned.recalibration)
         advice = advise(situation, self.worlds, promise)
         self.progress(1.0)
         composed = self._composed(observed, rows, highest, split, main, capacity, advice)
@@ -305,7 +306,11 @@ class _Diagnosis:
         load = self.reading.observed.number("arrivals_rps") or given.now.rps
         accepted = "" if self.planned.learned is None else self.planned.learned.benchmark
         scenario = self.planned.answer.question.scenario
-        return as_measured(scenario, given.now, load, learned.targets or tuple(now), accepted)
+        known, own = learned.recalibration, scenario.benchmark
+        sequence_ms = 0.0 if known is None else known.sequence_ms
+        if own is not None and own.sequence_ms:  # what is learned lies beyond the plan, which has it already
+            sequence_ms += own.sequence_ms * (1.0 if known is None else known.factor_decode)
+        return as_measured(scenario, given.now, load, learned.targets or tuple(now), accepted, sequence_ms)
 
     def _attributed(self) -> Attribution:
         devices, fleet = self.reading.details.devices, self.seen.fleet
@@ -321,7 +326,7 @@ class _Diagnosis:
             throttled_alone=alone,
         )
 
-    def _promise(self, rows: Sequence[LimitRow], given: Attribution) -> Promise:
+    def _promise(self, rows: Sequence[LimitRow], given: Attribution) -> PromisedLimits:
         """The limits; where the measured percentile surely is another than the simulated one, in proportion."""
         scale: dict[str, float] = {}
         for row in rows:
@@ -331,7 +336,9 @@ class _Diagnosis:
             beyond = (row.low is not None and ran < row.low) or (row.high is not None and ran > row.high)
             if beyond:
                 scale[row.quantity] = min(max(row.measured / ran, 0.5), 2.0)
-        return Promise(limits=self.bounds, percentile=self.planned.answer.question.limits.percentile, scale=scale)
+        return PromisedLimits(
+            limits=self.bounds, percentile=self.planned.answer.question.limits.percentile, scale=scale
+        )
 
     def _intervals(self) -> tuple[ErrorFactors, ErrorFactors]:
         """The intervals of the plan's step times: decode, prefill."""
@@ -342,11 +349,21 @@ class _Diagnosis:
         return decode, prefill
 
     def _interval(self) -> StepInterval:
-        """Of the step times that are planned with: the plan's, or those accepted since."""
+        """The interval of the step times that are planned with: the plan's, or those accepted since."""
         learned = self.planned.learned
-        both = self._intervals() if learned is None else tuple(interval_of(learned, part) for part in PARTS)
+        load = self._step_load()
+        both = self._intervals() if learned is None else tuple(interval_of(learned, part, load) for part in PARTS)
         fast, slow = (tuple(getattr(one, end) for one in both) for end in ("low_factor", "high_factor"))
         return StepInterval(ends=(fast, slow))
+
+    def _step_load(self) -> StepLoad | None:
+        """The sequences that each replica runs now, with their step; None where the engine does not say."""
+        now, running = self.seen.measured, self.reading.observed.number("running")
+        if not running:
+            return None
+        prompt, output = float(now.prompt.mean()), float(now.output.mean())
+        replica = self.worlds.replica(now.row, prompt, output)
+        return load_of(replica, running / now.replicas, prompt + output / 2.0)
 
     def _known(self) -> Known:
         """What is known of the step times before any window."""
@@ -361,19 +378,33 @@ class _Diagnosis:
         start = given.fitted.common if given.fitted is not None else 0.0
         return learn(self.reading.details.past, unfitted, self.worlds, self._known(), start=start)
 
+    def _at_other_loads(self, now: Circumstances, one: Recalibration | None) -> Circumstances:
+        """What capacity and actions are simulated from: as the window has it; where the windows tell what each running
+        sequence adds, with all that they teach, as one factor that explains this load says too little of others."""
+        if one is None or not one.offered or not one.sequence_ms:
+            return now
+        known = self._known().factors
+        return replace(
+            now,
+            decode=one.factor_decode / known[0],
+            prefill=one.factor_prefill / known[1],
+            front=one.factor_fixed / known[2],
+            sequence_s=one.sequence_ms / MS_PER_S,
+        )
+
     def _situation(
         self,
-        given: Attribution,
+        now: Circumstances,
         splitter: Splitter,
         main: CauseRow | None,
-        state: State,
+        state: LimitVerdict,
         capacity: float | None,
         recalibration: Recalibration | None,
     ) -> Situation:
         return Situation(
             planned=self.planned,
-            load_rps=self.reading.observed.number("arrivals_rps") or given.now.rps,
-            now=given.now,
+            load_rps=self.reading.observed.number("arrivals_rps") or now.rps,
+            now=now,
             differences=tuple(splitter.differences.values()),
             main=None if main is None else main.cause,
             state=state,

@@ -6,7 +6,8 @@ bounded value needs dozens of them; here the spread of a window is known, and th
 
 Step times that rise with the load more steeply than planned look like a change where the load rose once: how far the
 plan's own rise may be off is part of what chance explains (generalised least squares), so that only windows of like
-loads on both sides show a small change.
+loads on both sides show a small change. What is judged is what the fit leaves over, which has what each running
+sequence adds to a step in it where the windows tell it.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ FEWEST_NEWER = 2
 
 
 @dataclass(frozen=True, kw_only=True)
-class Change:
+class ChangePoint:
     """The index of the first window after it, and the logarithm of how many times as long steps take since."""
 
     at: int
@@ -38,31 +39,39 @@ class Change:
 
 
 def change_of(
-    misfits: Sequence[float], spread: float, *, loads: Sequence[float] = (), before: int = 0
-) -> Change | None:
+    misfits: Sequence[float],
+    spread: float,
+    *,
+    loads: Sequence[float] = (),
+    before: int = 0,
+    doubt: Sequence[float] = (),
+) -> ChangePoint | None:
     """The clearest change between older and newer windows; None where all may have the same step times.
 
     ``misfits``: log(measured / predicted) of each window, oldest first, each with the standard error ``spread``;
     ``loads``: requests/s of a replica in each, above 0 (none: all alike); ``before``: windows that the prediction rests
-    on, whose mean misfit is 0, at whatever loads. Every newer window lies on the same side: one that was disturbed is
-    no change.
+    on, whose mean misfit is 0, at whatever loads; ``doubt``: what each misfit may be by one standard deviation of
+    something else that those did not teach (none: nothing). Every newer window lies on the same side: one that was
+    disturbed is no change.
     """
     every = np.array([*([0.0] * before), *misfits])
-    log_loads = np.zeros(len(every))
+    by_chance = np.zeros((len(every), 2))
     if loads:
-        log_loads[before:] = np.log(loads) - np.mean(np.log(loads))
-    inverse = np.linalg.inv(spread**2 * np.eye(len(every)) + STEEPNESS**2 * np.outer(log_loads, log_loads))
+        by_chance[before:, 0] = STEEPNESS * (np.log(loads) - np.mean(np.log(loads)))
+    if doubt:
+        by_chance[before:, 1] = doubt
+    inverse = np.linalg.inv(spread**2 * np.eye(len(every)) + by_chance @ by_chance.T)
     most_errors = SURE
-    clearest: Change | None = None
+    clearest: ChangePoint | None = None
     for split in range(max(before, FEWEST_NEWER), len(every) - FEWEST_NEWER + 1):
         form = np.stack([np.ones(len(every)), np.arange(len(every)) >= split], axis=1)
         covariance = np.linalg.inv(form.T @ inverse @ form)
         level, change = covariance @ (form.T @ inverse @ every)
         left = every - form @ (level, change)
-        steeper = STEEPNESS**2 * float(log_loads @ inverse @ left)
-        each = float(((every - level - steeper * log_loads)[split:] * math.copysign(1.0, change)).min())
+        expected = level + by_chance @ (by_chance.T @ inverse @ left)
+        each = float(((every - expected)[split:] * math.copysign(1.0, change)).min())
         errors = abs(change) / math.sqrt(covariance[1, 1])
         if abs(change) >= LEAST_CHANGE and each >= LEAST_CHANGE / 2.0 and errors > most_errors:
             most_errors = errors
-            clearest = Change(at=split - before, log_times=float(change))
+            clearest = ChangePoint(at=split - before, log_times=float(change))
     return clearest

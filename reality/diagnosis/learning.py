@@ -1,7 +1,7 @@
 """Step times learned from live windows at different loads, checked on windows that were left out, or not at all.
 
 Where a person accepted some before, they are what is departed from: windows since then make them surer, or show that
-they hold no longer.
+they hold no longer. What each running sequence adds to a step is among them (:mod:`reality.diagnosis.sequences`).
 """
 
 from __future__ import annotations
@@ -18,8 +18,11 @@ from reality.diagnosis.fitting import (
     GAP_NOISE,
     HIGHEST,
     LOWEST,
+    SHARE,
+    STEP,
     Fitted,
     MeasuredSteps,
+    StepPrior,
     at_solution,
     fit,
     prior_of,
@@ -27,12 +30,23 @@ from reality.diagnosis.fitting import (
 )
 from reality.diagnosis.limits import utc
 from reality.diagnosis.result import Recalibration
-from reality.diagnosis.worlds import Circumstances, Worlds
-from reality.step_times import LEAST_FRONT, interval_of, relative_covariance
-from sharing.bonds.records import Calibration
+from reality.diagnosis.sequences import (
+    LIKELY_SHARE,
+    Chosen,
+    about_sequences,
+    accepted_time,
+    error_of_share,
+    level_row,
+    sequences_of,
+    shows_more,
+    unit_of,
+)
+from reality.diagnosis.worlds import Circumstances, Ran, Worlds
+from reality.step_times import LEAST_FRONT, interval_of, relative_covariance, sequence_s_of
+from sharing.bonds.records import LearnedCalibration
 from sizing.base.arrays import Floats
 from sizing.base.format import percent
-from sizing.base.units import TWO_SIDED_80
+from sizing.base.units import MS_PER_S, TWO_SIDED_80
 from sizing.evidence.error_factors import ErrorFactors
 
 FEWEST_WINDOWS = 3
@@ -47,8 +61,9 @@ Chosen: prompts are the smaller part of most steps, and what they add is checked
 LEAST_WIDTH, LEAST_APART = 0.3, 0.05
 """Prior spreads at least, of what both log factors have in common and of their difference: a plan may be surer of
 itself than a deployment bears out."""
-FORGOTTEN = (0.02, 0.02, 0.10)
-"""Spreads added to what was accepted, of the log factors and of the front: windows of another day differ by so much."""
+FORGOTTEN = (0.02, 0.02, 0.10, 0.02)
+"""Spreads added to what was accepted, of the log factors, the front and the share of sequences: windows of another day
+differ by so much."""
 AS_GOOD = 0.005
 """How much larger the error after may be where windows make accepted step times surer."""
 SINGULAR = 1e8
@@ -57,6 +72,8 @@ REQUESTS = 6_000
 """Requests of one simulated run."""
 MOST_WAITING = 0.5
 """Requests waiting for each replica beyond which a window is saturated: its latencies are of the queue."""
+MORE_ROUNDS = 4
+"""Rounds of the joint fit at most, which has farther to go than the factors alone."""
 FEWEST_GAIN = 0.9
 """Share of the error before that the error after may be at most: what hardly helps is not offered."""
 
@@ -76,7 +93,7 @@ class Known:
 
     decode: ErrorFactors
     prefill: ErrorFactors
-    accepted: Calibration | None
+    accepted: LearnedCalibration | None
     basis: str
 
     @property
@@ -85,14 +102,23 @@ class Known:
         one = self.accepted
         return np.ones(3) if one is None else np.array([one.decode, one.prefill, one.front])
 
-    def prior(self, *, drifted: bool) -> Floats:
-        """How far from that the windows may lie: as surely as was learned, or as planned where it holds no longer."""
+    def prior(self, unit_s: float, *, drifted: bool) -> StepPrior:
+        """How far from that the windows may lie: as surely as was learned, or as planned where it holds no longer.
+        ``unit_s``: what a sequence adds where its share of the steps is 1."""
+        expected = np.array([0.0, 0.0, 1.0, 0.0])
         if self.accepted is not None and not drifted:
-            return prior_with(relative_covariance(self.accepted) + np.diag(np.square(FORGOTTEN)))
+            expected[SHARE] = sequence_s_of(self.accepted) / unit_s
+            unit_ms = unit_s * MS_PER_S
+            scale = np.array([1.0, 1.0, 1.0, 1.0 / unit_ms])
+            known = relative_covariance(self.accepted, LIKELY_SHARE * unit_ms) * np.outer(scale, scale)
+            return StepPrior(rows=prior_with(known + np.diag(np.square(FORGOTTEN))), expected=expected, unit_s=unit_s)
         widths = [
             math.log(one.high_factor / one.low_factor) / (2.0 * TWO_SIDED_80) for one in (self.decode, self.prefill)
         ]
-        return prior_of(together=max(*widths, LEAST_APART), alone=max(2.0 * widths[0], LEAST_WIDTH))
+        rows = np.zeros((SHARE + 1, SHARE + 1))
+        rows[:SHARE, :SHARE] = prior_of(together=max(*widths, LEAST_APART), alone=max(2.0 * widths[0], LEAST_WIDTH))
+        rows[SHARE, SHARE] = 1.0 / LIKELY_SHARE
+        return StepPrior(rows=rows, expected=expected, unit_s=unit_s)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -155,44 +181,78 @@ def learn(past: Sequence[PastWindow], now: Circumstances, worlds: Worlds, known:
     """What the windows say. ``worlds`` simulate with the accepted step times; ``start``: the logarithm of a factor to
     begin with."""
     windows = windows_of(past, now, 0.0 if known.accepted is None else known.accepted.until.timestamp())
-    if known.accepted is not None:
-        misfits = _misfits_at(windows.targets, worlds, np.array([0.0, 0.0, 1.0]))
-        windows = _without_older(windows, misfits, known.accepted)
+    if known.accepted is not None and windows.targets:
+        windows = _since_accepted(windows, worlds, known, known.accepted)
     if len(windows.targets) < FEWEST_WINDOWS:
         return _too_few(windows, known)
-    fitted = _fit(windows, worlds, known, start)
+    chosen = _fit(windows, worlds, known, start)
     if known.accepted is None:
-        later = _without_older(windows, _misfits_at(windows.targets, worlds, fitted.solution), None)
+        fitted = chosen.fitted
+        misfits = _misfits_at(windows.targets, worlds, fitted.solution, fitted.prior.unit_s)
+        later = _without_older(windows, misfits, None)
         if later.drift is not None:
             windows = later
             if len(windows.targets) < FEWEST_WINDOWS:
                 return _too_few(windows, known)
-            fitted = _fit(windows, worlds, known, start)
-    return _judged(windows, worlds, known, fitted)
+            chosen = _fit(windows, worlds, known, start)
+    return _judged(windows, worlds, known, chosen)
 
 
-def _fit(windows: Windows, worlds: Worlds, known: Known, start: float) -> Fitted:
-    return fit(
-        windows.targets,
-        lambda one: worlds.run(one, lasting=True, requests=REQUESTS),
-        prior=known.prior(drifted=windows.drift is not None),
-        start=start,
-    )
+def _fit(windows: Windows, worlds: Worlds, known: Known, start: float) -> Chosen:
+    """The factors with what a sequence adds held where it was; fitted jointly with it where the windows can tell it,
+    show more than that and are predicted no worse from each other."""
+    targets, drifted = windows.targets, windows.drift is not None
+    prior = known.prior(unit_of(targets), drifted=drifted)
+
+    def run(one: Circumstances) -> Ran:
+        return worlds.run(one, lasting=True, requests=REQUESTS)
+
+    held = fit(targets, run, prior=prior, start=prior.starting(start), free=np.arange(SHARE + 1) < SHARE)
+    refining = known.accepted is not None and not drifted
+    identifiable = error_of_share(held, with_prior=refining) <= LIKELY_SHARE / 2.0
+    as_held = Chosen(fitted=held, identifiable=identifiable, errors=_left_out(targets, held, worlds))
+    if not identifiable or not shows_more(held):
+        return as_held
+    # Prompts alone bent themselves to what sequences add: the joint fit begins with one factor for both.
+    fitted = fit(targets, run, prior=prior, start=held.solution[[0, 0, 2, 3]], rounds=MORE_ROUNDS)
+    joint = Chosen(fitted=fitted, identifiable=True, errors=_left_out(targets, fitted, worlds))
+    return joint if shows_more(fitted) and joint.errors[1] <= as_held.errors[1] + AS_GOOD else as_held
 
 
-def _misfits_at(targets: Sequence[MeasuredSteps], worlds: Worlds, solution: Floats) -> list[float]:
+def _misfits_at(targets: Sequence[MeasuredSteps], worlds: Worlds, solution: Floats, unit_s: float) -> Floats:
     """log(measured / predicted) of the mean gap of each window, with the factors of a solution."""
     ran = [
-        worlds.run(at_solution(one.circumstances, solution), lasting=True, requests=REQUESTS).mean_ms("tpot_ms")
+        worlds.run(at_solution(one.circumstances, solution, unit_s), lasting=True, requests=REQUESTS).mean_ms("tpot_ms")
         for one in targets
     ]
-    return [math.log(one.gap_ms / gap) for one, gap in zip(targets, ran, strict=True)]
+    return np.array([math.log(one.gap_ms / gap) for one, gap in zip(targets, ran, strict=True)])
 
 
-def _without_older(windows: Windows, misfits: Sequence[float], accepted: Calibration | None) -> Windows:
-    """The windows since the last change of step times, with a sentence about it; all where there was none."""
+def _since_accepted(windows: Windows, worlds: Worlds, known: Known, accepted: LearnedCalibration) -> Windows:
+    """The windows since the accepted step times held no longer. How far the time per sequence may be off, together with
+    the factor on decode, is part of what chance explains: nothing at the loads it was learned at, more at others."""
+    targets, unit_s = windows.targets, unit_of(windows.targets)
+    solution = known.prior(unit_s, drifted=False).expected
+    misfits = _misfits_at(targets, worlds, solution, unit_s)
+    doubt: tuple[float, ...] = ()
+    if accepted.sequence_covariance:
+        unit_ms = unit_s * MS_PER_S
+        with_decode = relative_covariance(accepted, 0.0)[SHARE, 0] / unit_ms
+        spread = math.sqrt(max(relative_covariance(accepted, 0.0)[SHARE, SHARE], 0.0)) / unit_ms
+        if spread > 0.0:
+            steps = np.eye(SHARE + 1)[[0, SHARE]] * STEP
+            ahead = [(_misfits_at(targets, worlds, solution + one, unit_s) - misfits) / STEP for one in steps]
+            doubt = tuple((ahead[0] * with_decode / spread + ahead[1] * spread).tolist())
+    return _without_older(windows, misfits, accepted, doubt)
+
+
+def _without_older(
+    windows: Windows, misfits: Floats, accepted: LearnedCalibration | None, doubt: Sequence[float] = ()
+) -> Windows:
+    """The windows since the last change of step times, with a sentence about it; all where there was none. ``doubt``:
+    what each misfit may be by one standard deviation of the accepted time per sequence."""
     before = 0 if accepted is None else accepted.windows
-    change = change_of(misfits, GAP_NOISE, loads=windows.loads, before=before)
+    change = change_of(misfits.tolist(), GAP_NOISE, loads=windows.loads, before=before, doubt=doubt)
     if change is None:
         return windows
     times = math.exp(change.log_times)
@@ -211,9 +271,12 @@ def _too_few(windows: Windows, known: Known) -> Learned:
     return Learned(recalibration=_unchanged(known, why, drift=windows.drift, identifiable=one is not None))
 
 
-def _unchanged(known: Known, why: str, *, drift: str | None, identifiable: bool) -> Recalibration:
-    """What was accepted, or the plan's: nothing new is learned."""
-    one = known.accepted
+def _unchanged(
+    known: Known, why: str, *, drift: str | None, identifiable: bool, sequences_known: bool = False
+) -> Recalibration:
+    """What was accepted, or the plan's: nothing new is learned. ``sequences_known``: whether the windows tell what each
+    running sequence adds."""
+    one, added = known.accepted, accepted_time(known.accepted)
     factors = known.factors
     decode = known.decode if one is None else interval_of(one, "decode")
     prefill = known.prefill if one is None else interval_of(one, "prefill")
@@ -221,6 +284,11 @@ def _unchanged(known: Known, why: str, *, drift: str | None, identifiable: bool)
         factor_decode=factors[0],
         factor_prefill=factors[1],
         factor_fixed=factors[2],
+        sequence_ms=added.ms,
+        sequence_low_ms=added.low_ms,
+        sequence_high_ms=added.high_ms,
+        sequence_identifiable=sequences_known,
+        sequence_covariance=added.covariance,
         decode_low=factors[0] * decode.low_factor,
         decode_high=factors[0] * decode.high_factor,
         prefill_low=factors[1] * prefill.low_factor,
@@ -239,56 +307,73 @@ def _unchanged(known: Known, why: str, *, drift: str | None, identifiable: bool)
     )
 
 
-def _judged(windows: Windows, worlds: Worlds, known: Known, fitted: Fitted) -> Learned:
+def _judged(windows: Windows, worlds: Worlds, known: Known, chosen: Chosen) -> Learned:
     """Whether the fit may be used: the windows tell decode and prefill apart, and it predicts those left out."""
     targets, one = windows.targets, known.accepted
     refining = one is not None and windows.drift is None
     spread = max(windows.loads) / min(windows.loads)
-    errors = _errors_alone(fitted, with_prior=refining)
+    errors = _errors_alone(chosen.fitted, with_prior=refining)
     identifiable = (refining or spread >= LEAST_SPREAD) and errors[0] <= MOST_ERROR[0] and errors[1] <= MOST_ERROR[1]
-    before, after = _left_out(targets, fitted, worlds)
+    before, after = chosen.errors
     helps = after <= (before + AS_GOOD if refining else FEWEST_GAIN * before)
     why = _why(spread=spread, identifiable=identifiable, helps=helps, before=before, after=after, refining=refining)
-    why = " ".join(filter(None, (windows.drift, why)))
+    why = " ".join(filter(None, (windows.drift, why, about_sequences(chosen, sequences_of(targets)))))
     if not identifiable or not helps:
-        kept = _unchanged(known, why, drift=windows.drift, identifiable=identifiable)
+        kept = _unchanged(
+            known, why, drift=windows.drift, identifiable=identifiable, sequences_known=chosen.identifiable
+        )
         counted = kept.windows if one is not None else len(targets)
         kept = kept.model_copy(update={"windows": counted, "error_before": before, "error_after": before})
         return Learned(recalibration=kept)
+    return Learned(recalibration=_offered(windows, known, chosen, why), targets=targets)
+
+
+def _offered(windows: Windows, known: Known, chosen: Chosen, why: str) -> Recalibration:
+    """What the windows teach, together with what was accepted before where they bear it out."""
+    fitted, before = chosen.fitted, None if windows.drift is not None else known.accepted
     total = known.factors * np.array([fitted.decode, fitted.prefill, fitted.front])
     total[2] = max(total[2], LEAST_FRONT)
-    scale = np.array([1.0, 1.0, known.factors[2]])
+    scale = np.array([1.0, 1.0, known.factors[2], chosen.unit_ms])
+    covariance = fitted.covariance * np.outer(scale, scale)
     half = [math.exp(TWO_SIDED_80 * fitted.error(part)) for part in (0, 1)]
-    recalibration = Recalibration(
+    added = chosen.added(covariance[SHARE])
+    return Recalibration(
         factor_decode=total[0],
         factor_prefill=total[1],
         factor_fixed=total[2],
+        sequence_ms=added.ms,
+        sequence_low_ms=added.low_ms,
+        sequence_high_ms=added.high_ms,
+        sequence_identifiable=chosen.identifiable,
+        sequence_covariance=added.covariance,
         decode_low=total[0] / half[0],
         decode_high=total[0] * half[0],
         prefill_low=total[1] / half[1],
         prefill_high=total[1] * half[1],
-        windows=len(targets) + (one.windows if one is not None and refining else 0),
-        since=utc(one.since.timestamp() if one is not None and refining else windows.spans_s[0][0]),
+        windows=len(windows.targets) + (0 if before is None else before.windows),
+        since=utc(windows.spans_s[0][0] if before is None else before.since.timestamp()),
         until=utc(windows.spans_s[-1][1]),
-        covariance=tuple(map(tuple, (fitted.covariance * np.outer(scale, scale)).tolist())),
+        covariance=tuple(map(tuple, covariance[:SHARE, :SHARE].tolist())),
         basis=known.basis,
         offered=True,
         drift=windows.drift,
         identifiable=True,
-        error_before=before,
-        error_after=after,
+        error_before=chosen.errors[0],
+        error_after=chosen.errors[1],
         why=why,
     )
-    return Learned(recalibration=recalibration, targets=targets)
 
 
 def _errors_alone(fitted: Fitted, *, with_prior: bool) -> tuple[float, float]:
     """Standard errors of both log factors from the windows, infinite where they say nothing: without a prior on the
-    level of the step times, with that on how far decode and prefill differ and on what comes before the engine.
+    level of the step times, with that on how far decode and prefill differ and on what comes before the engine, and
+    with the time per sequence as it is.
 
     ``with_prior``: with all that earlier windows taught.
     """
-    own = fitted.jacobian if with_prior else np.delete(fitted.jacobian, len(fitted.jacobian) - 2, axis=0)
+    own = fitted.jacobian[:, :SHARE]
+    if not with_prior:
+        own = np.delete(own, level_row(fitted), axis=0)
     information = own.T @ own
     if np.linalg.cond(information) > SINGULAR:
         return math.inf, math.inf
@@ -302,13 +387,14 @@ def _left_out(targets: Sequence[MeasuredSteps], fitted: Fitted, worlds: Worlds) 
     before: list[float] = []
     after: list[float] = []
     ends, jacobian = np.cumsum(fitted.sizes), fitted.jacobian
-    residuals = np.concatenate([fitted.misfits, jacobian[-3:] @ (fitted.solution - np.array([0.0, 0.0, 1.0]))])
+    residuals, prior = fitted.residuals, fitted.prior
     for target, end, size in zip(targets, ends, fitted.sizes, strict=True):
         kept = np.ones(len(jacobian), dtype=bool)
         kept[end - size : end] = False
-        change = np.linalg.lstsq(jacobian[kept], -residuals[kept], rcond=None)[0]
+        change = np.zeros(len(fitted.solution))
+        change[fitted.free] = np.linalg.lstsq(jacobian[kept][:, fitted.free], -residuals[kept], rcond=None)[0]
         others = np.clip(fitted.solution + change, LOWEST, HIGHEST)
-        each = (target.circumstances, at_solution(target.circumstances, others))
+        each = (target.circumstances, at_solution(target.circumstances, others, prior.unit_s))
         for one, errors in zip(each, (before, after), strict=True):
             ran = worlds.run(one, lasting=True, requests=REQUESTS)
             errors.append(abs(ran.mean_ms("tpot_ms") / target.gap_ms - 1.0))

@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 from itertools import pairwise
 
 from collectors.prometheus.answers import Bucket
-from collectors.prometheus.histograms import Distribution, quantile
+from collectors.prometheus.histograms import HistogramQuantiles, quantile
 from collectors.questions.over_limits import SAME_EDGE, OverLimit
 from collectors.reading.observation import Observation
 from collectors.vocabulary.burn_rates import BURNS, LEAST_REQUESTS
@@ -114,7 +114,7 @@ def _why_unclear(verdict: LimitVerdict, bound: Asked, attained: tuple[float, flo
     return "as close to the limit as chance with so many requests: choose a longer window"
 
 
-def _weak(distribution: Distribution, share: float) -> str:
+def _weak(distribution: HistogramQuantiles, share: float) -> str:
     """Why too few requests stand behind a percentile."""
     count = distribution.count or 0.0
     if not distribution.buckets or not count:
@@ -147,7 +147,7 @@ def _steps(over: OverLimit | None, bound: Asked, ran: Ran | None) -> tuple[Step,
     )
 
 
-def attainment(distribution: Distribution, bound: Asked, ran: Ran | None) -> tuple[float, float, float] | None:
+def attainment(distribution: HistogramQuantiles, bound: Asked, ran: Ran | None) -> tuple[float, float, float] | None:
     """Share of requests within the limit with its 80 % interval: Wilson's, which is never empty (1927), and what is not
     known of a bucket in which the limit lies."""
     total, count = sum(b.count for b in distribution.buckets), distribution.count or 0.0
@@ -178,7 +178,7 @@ def _share_inside(bucket: Bucket, limit_ms: float, quantity: str, ran: Ran | Non
     return math.log(limit_ms / bucket.low) / math.log(bucket.high / bucket.low)
 
 
-def percentile_ms(distribution: Distribution, share: float, quantity: str, ran: Ran | None) -> float | None:
+def percentile_ms(distribution: HistogramQuantiles, share: float, quantity: str, ran: Ran | None) -> float | None:
     """The percentile: where within its bucket the share is reached."""
     interval = quantile(share, distribution.buckets)
     if interval is None:
@@ -201,7 +201,7 @@ def percentile_ms(distribution: Distribution, share: float, quantity: str, ran: 
     return high
 
 
-def ends(distribution: Distribution, share: float) -> tuple[float | None, float | None]:
+def ends(distribution: HistogramQuantiles, share: float) -> tuple[float | None, float | None]:
     """Order-statistics interval: from the lower edge of the bucket of q - e to the upper one of that of q + e."""
     count = distribution.count
     if not count or not distribution.buckets:

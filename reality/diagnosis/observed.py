@@ -9,13 +9,13 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy.optimize import brentq
 
-from collectors.questions.deployments import Deployed
+from collectors.questions.deployments import ObservedDeployment
 from collectors.questions.details import Details
 from collectors.questions.losses import LostReplica
 from collectors.reading.observation import Observation
 from reality.compare import Planned
 from reality.diagnosis.arrivals import Pattern, differs, pattern_of
-from reality.diagnosis.causes import FIELDS, Cause, Difference
+from reality.diagnosis.causes import FIELDS, Cause, CauseDifference
 from reality.diagnosis.fitting import FARTHEST
 from reality.diagnosis.slow_replicas import ReplicaSlowness, fleet_of, follows_speed
 from reality.diagnosis.worlds import Circumstances, Worlds
@@ -62,7 +62,7 @@ class ObservedWorlds:
 
     planned: Circumstances
     measured: Circumstances
-    differences: tuple[Difference, ...]
+    differences: tuple[CauseDifference, ...]
     fleet: ReplicaSlowness
     pattern: Pattern | None
     assumed: tuple[str, ...] = ()
@@ -76,7 +76,7 @@ class ObservedWorlds:
 
 
 def seen_of(
-    planned: Planned, observed: Observation, deployed: Deployed, details: Details, worlds: Worlds
+    planned: Planned, observed: Observation, deployed: ObservedDeployment, details: Details, worlds: Worlds
 ) -> ObservedWorlds | str:
     """What differs; a sentence where it cannot be told because nothing arrived, or the plan deploys nothing."""
     row, deployment = planned.row, planned.answer.plan.deployment
@@ -112,13 +112,13 @@ class _Reader:
         planned: Planned,
         row: Configuration,
         observed: Observation,
-        deployed: Deployed,
+        deployed: ObservedDeployment,
         details: Details,
         worlds: Worlds,
     ) -> None:
         self.question, self.row, self.worlds = planned.answer.question, row, worlds
         self.observed, self.deployed, self.details = observed, deployed, details
-        self.differences: list[Difference] = []
+        self.differences: list[CauseDifference] = []
         self.assumed: list[str] = []
 
     def seen(self, rps: float, instances: int) -> ObservedWorlds:
@@ -168,7 +168,9 @@ class _Reader:
     def _count(self, cause: Cause, planned: float, measured: float, unit: str, least: float, noise: float) -> None:
         if abs(measured / planned - 1.0) > max(least, noise):
             error = noise / SURE / abs(measured / planned - 1.0)
-            self.differences.append(Difference(cause=cause, planned=planned, measured=measured, unit=unit, error=error))
+            self.differences.append(
+                CauseDifference(cause=cause, planned=planned, measured=measured, unit=unit, error=error)
+            )
 
     def _lengths(self, cause: Cause, name: str, planned: LengthDistribution, rps: float) -> tuple[Floats, Floats]:
         """Lengths as planned and as measured. The planned shape is taken where the buckets do not contradict it, and
@@ -197,7 +199,7 @@ class _Reader:
             return as_planned, as_planned
         now = np.maximum(as_planned * ratio, 1.0) if fits or histogram is None else histogram
         self.differences.append(
-            Difference(
+            CauseDifference(
                 cause=cause,
                 planned=float(as_planned.mean()),
                 measured=mean,
@@ -216,7 +218,7 @@ class _Reader:
         if abs(measured - planned) <= LEAST_HITS:
             return planned
         self.differences.append(
-            Difference(
+            CauseDifference(
                 cause="cache_hits",
                 planned=planned,
                 measured=measured,
@@ -233,7 +235,7 @@ class _Reader:
         if not differs(pattern, planned):
             return now
         self.differences.append(
-            Difference(
+            CauseDifference(
                 cause="burstiness",
                 planned=planned,
                 measured=pattern.dispersion,
@@ -251,7 +253,7 @@ class _Reader:
         if replicas != instances:
             lost = self.details.lost[: max(instances - replicas, 0)]  # of all that went within a day, the last
             self.differences.append(
-                Difference(
+                CauseDifference(
                     cause="replicas",
                     planned=float(instances),
                     measured=float(replicas),
@@ -273,7 +275,7 @@ class _Reader:
         if running is not None and running != row.kv_precision:
             row = replace(row, kv_precision=running)
             self.differences.append(
-                Difference(cause="weights", planned=0.0, measured=0.0, words=f"the KV cache is kept as {running}")
+                CauseDifference(cause="weights", planned=0.0, measured=0.0, words=f"the KV cache is kept as {running}")
             )
             now = replace(now, row=row)
         if not tokens:
@@ -285,7 +287,7 @@ class _Reader:
         other = None if self._has("weights") else self._format_of(tokens)
         if other is not None:
             self.differences.append(
-                Difference(
+                CauseDifference(
                     cause="weights",
                     planned=self.worlds.printed_tokens(row),
                     measured=tokens,
@@ -295,7 +297,7 @@ class _Reader:
             )
             return replace(now, row=other)
         self.differences.append(
-            Difference(cause="kv_cache", planned=tokens / ratio, measured=tokens, unit="tokens of KV cache")
+            CauseDifference(cause="kv_cache", planned=tokens / ratio, measured=tokens, unit="tokens of KV cache")
         )
         return replace(now, kv_scale=ratio)
 
@@ -329,7 +331,7 @@ class _Reader:
         if not lower and not higher:
             return now
         self.differences.append(
-            Difference(cause="batch_limit", planned=float(limit), measured=float(top), unit="requests a replica")
+            CauseDifference(cause="batch_limit", planned=float(limit), measured=float(top), unit="requests a replica")
         )
         return replace(now, batch_limit=top if lower else None)
 
@@ -348,7 +350,7 @@ class _Reader:
         if fleet.slow:
             worst = max(zip(fleet.slowness, fleet.names, strict=True))
             self.differences.append(
-                Difference(
+                CauseDifference(
                     cause="slow_gpu",
                     planned=1.0,
                     measured=worst[0],
@@ -360,7 +362,7 @@ class _Reader:
         if fleet.uneven and not (fleet.slow and follows_speed(fleet)):
             share, name = max(zip(fleet.shares, fleet.names, strict=True))
             self.differences.append(
-                Difference(
+                CauseDifference(
                     cause="routing", planned=1.0, measured=share, unit="times an even share", error=0.05, subject=name
                 )
             )

@@ -25,12 +25,18 @@ MOST_POINTS = 8
 
 
 def as_measured(
-    scenario: Scenario, now: Circumstances, load_rps: float, learned: tuple[MeasuredSteps, ...], accepted: str = ""
+    scenario: Scenario,
+    now: Circumstances,
+    load_rps: float,
+    learned: tuple[MeasuredSteps, ...],
+    accepted: str = "",
+    sequence_ms: float = 0.0,
 ) -> Scenario:
     """The scenario with the measured traffic in place of the planned one, limits and everything else as they are.
 
     ``learned``: windows that calibrate the step times of the configuration that runs; none where the plan's are right,
-    or those that were ``accepted`` before (their benchmark in JSON) count.
+    or those that were ``accepted`` before (their benchmark in JSON) count. ``sequence_ms``: what each running sequence
+    adds to a step beside them.
     A length is a lognormal one with the measured mean and variance; the same first part of all prompts is cached.
     """
     cached = float(np.floor(shared_prefix(now.prompt, now.hits).max())) if now.hits > 0.0 else 0.0
@@ -46,7 +52,7 @@ def as_measured(
         "name": f"{scenario.name[: LONGEST_NAME - len(AS_MEASURED)]}{AS_MEASURED}",
         "workload": plain,
     }
-    benchmark = _benchmark(now, learned)
+    benchmark = _benchmark(now, learned, sequence_ms)
     if benchmark is None and accepted:
         benchmark = Benchmark.model_validate_json(accepted)
     if benchmark is not None:
@@ -74,7 +80,7 @@ def _length(lengths: Floats) -> float | dict[str, float]:
     return {"p50": max(round(median, 1), 1.0), "p95": max(round(median * math.exp(ONE_SIDED_95 * sigma), 1), 1.0)}
 
 
-def _benchmark(now: Circumstances, learned: tuple[MeasuredSteps, ...]) -> Benchmark | None:
+def _benchmark(now: Circumstances, learned: tuple[MeasuredSteps, ...], sequence_ms: float) -> Benchmark | None:
     """The windows as a measured curve of the configuration that runs."""
     if not learned:
         return None
@@ -92,6 +98,7 @@ def _benchmark(now: Circumstances, learned: tuple[MeasuredSteps, ...]) -> Benchm
         pp=row.pp,
         ep=row.ep,
         dp=row.dp,
+        sequence_ms=sequence_ms,
         points=points,
     )
 

@@ -8,7 +8,6 @@ from sizing.base.quantity import quantity as described
 from sizing.scenario.schema import Scenario
 
 LimitVerdict = Literal["met", "broken", "unclear"]
-State = Literal["met", "broken", "unclear"]
 ActionKind = Literal["restore", "drain", "rebalance", "raise_batch_limit", "resize", "recalibrate", "none"]
 
 
@@ -159,6 +158,30 @@ class Recalibration(Result):
     factor_fixed: Annotated[
         float, described("Before the engine", "times", "fitted", "On what a request takes before the engine has it.")
     ]
+    sequence_ms: Annotated[
+        float,
+        described(
+            "Each sequence", "ms", "fitted", "What each running sequence adds to a step beyond the plan; 0 if nothing."
+        ),
+    ]
+    sequence_low_ms: Annotated[
+        float | None, described("Each sequence, low", "ms", "80 % interval", "Lower end; none where nothing is known.")
+    ]
+    sequence_high_ms: Annotated[
+        float | None, described("Each sequence, high", "ms", "80 % interval", "Upper end; none where nothing is known.")
+    ]
+    sequence_identifiable: Annotated[
+        bool,
+        described(
+            "Each sequence told",
+            help="Whether the windows' numbers of running sequences differ enough to tell what each adds; else it "
+            "stays.",
+        ),
+    ]
+    sequence_covariance: Annotated[
+        tuple[float, ...],
+        described("Covariance of each sequence", help="Of its ms with the three of the covariance, and its variance."),
+    ]
     decode_low: Annotated[float, described("Decode, low", "times", "80 % interval", "Lower end.")]
     decode_high: Annotated[float, described("Decode, high", "times", "80 % interval", "Upper end.")]
     prefill_low: Annotated[float, described("Prefill, low", "times", "80 % interval", "Lower end.")]
@@ -219,7 +242,8 @@ class Diagnosis(Result):
     """Whether the limits hold, what made the difference to the plan, and what would help."""
 
     state: Annotated[
-        State, described("State", help="met: every limit holds; broken: one does not; unclear: it cannot be told.")
+        LimitVerdict,
+        described("State", help="met: every limit holds; broken: one does not; unclear: it cannot be told."),
     ]
     headline: Annotated[str, described("Headline", help="The finding in one or a few sentences.")]
     reasons: Annotated[tuple[str, ...], described("Reasons", help="Why something cannot be concluded, and what to do.")]

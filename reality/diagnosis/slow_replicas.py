@@ -14,7 +14,7 @@ from sizing.simulator.fleet import Replica
 SLOWER = 1.15
 """Times as long as those of its peers from which the steps of a replica are slow. Chosen: load explains the rest."""
 THROTTLED = 1.06
-"""The same of a replica whose GPUs say that they are slowed down."""
+"""How many times as slow a replica has to be where its GPUs say themselves that they are slowed down."""
 SLOW_CLOCK = 0.9
 """Share of the median SM clock below which a busy GPU runs slow."""
 FEWEST_GAPS = 200.0

@@ -16,8 +16,8 @@ from itertools import pairwise
 import numpy as np
 
 from reality.lengths import shared_prefix
-from reality.step_times import with_learned
-from sharing.bonds.records import Calibration
+from reality.step_times import sequence_s_of, with_learned
+from sharing.bonds.records import LearnedCalibration
 from sizing.base.arrays import Floats
 from sizing.deployments.candidates import table
 from sizing.deployments.printed_memory import printed
@@ -44,7 +44,7 @@ MOST_KINDS = 5
 WARM_UP_SHARE = 0.1
 """Requests at the beginning that do not count: the replica starts empty. Chosen: one in ten."""
 RUSH_WARM_UP = 0.02
-"""The same where the load of the window is followed step by step."""
+"""Requests at the beginning that do not count where the load of the window is followed step by step."""
 FEWEST, MOST = 1_000, 60_000
 """Requests of a run of one kind: fewer say little of a percentile, more take longer than the rest together."""
 SOME, FEW = 0.004, 4
@@ -57,8 +57,6 @@ COUNTS_EACH = 1e9
 """What stands for all requests of a mixture, so that shares of kinds are whole numbers of a histogram."""
 NEVER = 1e-9
 """Share of the load below which a kind of replicas serves nothing."""
-HALF = 0.5
-"""In the middle of each of equally likely lengths."""
 
 
 class OutOfTime(Exception):
@@ -73,7 +71,8 @@ class Circumstances:
     ``kv_scale``: the configuration, and its KV cache relative to what the engine prints for it. ``shares`` and
     ``slowness`` by replica: load relative to an even one, and how many times as long its steps take; replicas beyond
     them are ordinary. ``decode`` and ``prefill``: how many times as long the steps of all take, ``front`` what a
-    request takes before the engine has it.
+    request takes before the engine has it. ``sequence_s``: seconds that each running sequence adds to a step beyond the
+    plan, which no factor multiplies, as they are the host's (None: as many as were accepted).
     """
 
     rps: float
@@ -92,6 +91,7 @@ class Circumstances:
     decode: float = 1.0
     prefill: float = 1.0
     front: float = 1.0
+    sequence_s: float | None = None
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -156,7 +156,7 @@ class Worlds:
         window_s: float,
         lead_s: float = 0.0,
         requests: int = 20_000,
-        learned: Calibration | None = None,
+        learned: LearnedCalibration | None = None,
         at_most_s: float = math.inf,
     ) -> None:
         """``lead_s``: how long before the window a queue began to grow; ``learned``: step times in place of the
@@ -200,12 +200,15 @@ class Worlds:
             prompt_token_s=base.prompt_token_s * one.front,
         )
         shares, slowness = _of_replicas(one)
+        known = sequence_s_of(self._learned)
+        adds = known if one.sequence_s is None else one.sequence_s
         kinds = []
         for members in _grouped(shares, slowness):
             slow = float(slowness[members].mean())
-            grid = base.grid
-            if slow * one.decode != 1.0 or slow * one.prefill != 1.0:
-                grid = grid.stretched(slow * one.decode, slow * one.prefill)
+            decode, grid = slow * one.decode, base.grid
+            if decode != 1.0 or slow * one.prefill != 1.0:
+                grid = grid.stretched(decode, slow * one.prefill)
+            grid = grid.with_sequences(adds - decode * known)
             share = float(shares[members].mean())
             if share > NEVER:
                 kinds.append(ReplicaKind(replica=replace(base, grid=grid), number=len(members), share=share))

@@ -19,7 +19,7 @@ from sizing.base.units import TWO_SIDED_80
 MODELS: Mapping[str, Model] = {"fourier_regression": fourier_regression, "seasonal_naive": seasonal_naive}
 """The models by their name in an answer; of two that are equally good the first."""
 SHARE = 0.8
-"""Of what comes that an interval is to hold."""
+"""The share of what comes that an interval is to hold."""
 SLOW_SHARE = 0.87
 """The same of what is expected, counted over levels of neighbouring days and origins, which go together: so few of them
 are independent that 80 % of what was seen held 70 % of what came (python -m bench forecast)."""

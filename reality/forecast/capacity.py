@@ -14,7 +14,7 @@ DEFAULT_LEAD_WEEKS = 12.0
 """From order to use of a GPU of which no delivery time is published. Chosen: a quarter, for offer, approval, delivery
 and installation."""
 RENTED_LEAD_WEEKS = 1.0
-"""The same of rented GPUs. Chosen: a week to raise a quota and start replicas."""
+"""Weeks until rented GPUs serve. Chosen: a week to raise a quota and start replicas."""
 
 
 def carries(plan: Plan, seen: int | None, wanted: CarriedBy, measured_rps: float | None = None) -> Carries | None:

@@ -5,15 +5,13 @@ from collections.abc import Callable
 from pathlib import Path
 
 from collectors.source import Source
-from commandline.arguments import number
+from commandline.arguments import Argument, number
 from commandline.run import Commands, show
 from sizing.base.units import S_PER_DAY
 from sizing.scenario.schema import Scenario
 
 Files = Callable[[Path, Path], tuple[Scenario, Source]]
 """Reads scenario and source, or raises with the problems of both."""
-Argument = Callable[[str], float]
-"""Reads one argument, or refuses it."""
 
 DEFAULT_DAYS = 28.0
 """History that is read: four weeks, which tell growth from a week."""

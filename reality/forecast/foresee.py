@@ -30,6 +30,7 @@ from reality.result import Interval
 from sizing.base.arrays import Floats
 from sizing.base.result import Plan
 from sizing.base.units import S_PER_DAY
+from sizing.question.own_gpu import accelerator_name
 from sizing.scenario.schema import Scenario
 
 LEAST_DAYS = 14.0
@@ -176,11 +177,11 @@ def _reached(
         if low is None:
             return
         dates = Dates(value=value, low=low, high=high)
-    fields["reaches_limit_at"], fields["order"] = dates, _order(plan, carried, ahead, dates, lead)
+    fields["reaches_limit_at"], fields["order"] = dates, _order(scenario, plan, carried, ahead, dates, lead)
     fields["order_by"] = utc(seconds(dates.low or now) - lead.weeks * DAYS_PER_WEEK * S_PER_DAY)[:10]
 
 
-def _order(plan: Plan, carried: Carries, ahead: _Ahead, dates: Dates, lead: LeadTime) -> Order:
+def _order(scenario: Scenario, plan: Plan, carried: Carries, ahead: _Ahead, dates: Dates, lead: LeadTime) -> Order:
     """Replicas for the upper end of the expected load up to a quarter after the limit is reached, or after what is
     ordered today is there, as far as is foreseen."""
     assert plan.deployment is not None
@@ -192,6 +193,7 @@ def _order(plan: Plan, carried: Carries, ahead: _Ahead, dates: Dates, lead: Lead
         replicas=more.replicas,
         gpus=more.gpus,
         gpu=plan.deployment.gpu,
+        gpu_name=accelerator_name(plan.deployment.gpu, scenario),
         systems=more.systems,
         system=plan.deployment.system,
         until=utc(ahead.at(last))[:10],

@@ -21,7 +21,7 @@ HUBER = 1.345
 TO_SIGMA = 1.4826
 """Standard deviation of a normal distribution over its median absolute deviation."""
 ROUNDS = 8
-"""Of reweighting. Chosen: the weights change by less than a percent after five."""
+"""Rounds of reweighting. Chosen: the weights change by less than a percent after five."""
 RIDGE = 0.3
 """Penalty on the waves, in observations: keeps a wave that a short history hardly shows from growing."""
 RECENT_DAYS = 2
@@ -76,7 +76,7 @@ class Projection:
 
 
 Model = Callable[[Floats, int, Season], Projection]
-"""From loads (N,), NaN where unknown, the number of steps ahead and the season to their projection."""
+"""A model of the load: from loads (N,), NaN where unknown, the number of steps ahead and the season to a projection."""
 
 
 def shift_of(rps: Floats) -> float:

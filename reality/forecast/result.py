@@ -105,6 +105,7 @@ class Order(Result):
     replicas: Annotated[int, quantity("Replicas", "replicas", "ceil(load / load of one) - present ones", "To add.")]
     gpus: Annotated[int, quantity("GPUs", "GPUs", "replicas x GPUs of one", "To add.")]
     gpu: Annotated[str, quantity("GPU", help="Catalogue id.")]
+    gpu_name: Annotated[str, quantity("Name of the GPU", help="What it is called, one of the scenario's own, too.")]
     systems: Annotated[int, quantity("Systems", "systems", "ceil(GPUs / GPUs of a system)", "Whole systems to add.")]
     system: Annotated[str, quantity("System", help="Server, rack or cloud instance.")]
     until: Annotated[str, quantity("Enough until", help="Day up to which this carries the load, UTC.")]

@@ -3,19 +3,18 @@
 from reality.forecast.foresee import AHEAD, LEAST_DAYS, LEAST_KNOWN, seconds
 from reality.forecast.result import Dates, Forecast, LeadTime
 from sizing.base.format import percent, requests_per_s, significant
-from sizing.base.units import S_PER_DAY, S_PER_HOUR
-from sizing.catalog import gpus
+from sizing.base.units import S_PER_DAY, S_PER_HOUR, S_PER_MINUTE
 
 METHODS = {
     "fourier_regression": "growth with day and week (robust Fourier regression)",
     "seasonal_naive": "the same hour a week before (seasonal naive)",
 }
-"""The models in words."""
+"""What each model of the load is called in sentences."""
 BASES = {
     "given": "as given",
     "published": "the longest published",
-    "default": "assumed, as none is published: --lead-time gives another",
-    "rented": "assumed for rented GPUs: --lead-time gives another",
+    "default": "assumed, as none is published",
+    "rented": "assumed for rented GPUs",
 }
 """Where a lead time comes from, in words."""
 
@@ -34,8 +33,9 @@ def reasons(forecast: Forecast) -> tuple[str, ...]:
         return ()
     if read.days < LEAST_DAYS:
         return (
-            f"The history holds {significant(read.days, 2)} days; day and week are seen from {LEAST_DAYS:.0f} days on. "
-            "Ask again later, ask for more (--history), or keep samples longer at the source.",
+            f"The history holds {_span(read.days)}; day and week are seen from {LEAST_DAYS:.0f} days on. Ask again in "
+            f"{_span(LEAST_DAYS - read.days)}, or look further back; a source that keeps its samples for less than "
+            f"{LEAST_DAYS:.0f} days has to keep them longer first.",
         )
     if read.known < LEAST_KNOWN:
         return (
@@ -43,6 +43,16 @@ def reasons(forecast: Forecast) -> tuple[str, ...]:
             "range, or repair what scrapes the deployment.",
         )
     return ("No request arrived in all of the history.",)
+
+
+def _span(days: float) -> str:
+    """A time in the unit in which it is a number from 1 on: "45 minutes", "1 hour", "13 days"."""
+    for unit, seconds_of in (("day", S_PER_DAY), ("hour", S_PER_HOUR), ("minute", S_PER_MINUTE)):
+        number = days * S_PER_DAY / seconds_of
+        if number >= 1.0 or unit == "minute":
+            text = significant(number, 2)
+            return f"{text} {unit}{'' if text == '1' else 's'}"
+    raise AssertionError("minutes take every time")
 
 
 def notes(forecast: Forecast) -> tuple[str, ...]:
@@ -103,7 +113,7 @@ def _longer(forecast: Forecast) -> str:
         return ""
     return (
         f" Delivery takes up to {lead.weeks:g} weeks ({BASES[lead.basis]}), longer than that: a longer history "
-        "(--history) looks further."
+        "looks further."
     )
 
 
@@ -127,7 +137,7 @@ def _ordering(forecast: Forecast) -> str:
     when = f"now (it would have been due on {forecast.order_by})" if late else f"by {forecast.order_by}"
     what = f"{order.replicas} more replica{'s' if order.replicas != 1 else ''}"
     return (
-        f"Order {what} ({order.gpus} x {gpu_name(order.gpu)} in {order.systems} x {order.system}) {when}: "
+        f"Order {what} ({order.gpus} x {order.gpu_name} in {order.systems} x {order.system}) {when}: "
         f"{lead_in_words(lead)}. That is enough until {order.until}, for {requests_per_s(order.load_rps)}."
     )
 
@@ -135,12 +145,6 @@ def _ordering(forecast: Forecast) -> str:
 def lead_in_words(lead: LeadTime) -> str:
     """ "delivery takes up to 52 weeks (the longest published)"."""
     return f"delivery takes up to {lead.weeks:g} weeks ({BASES[lead.basis]})"
-
-
-def gpu_name(gpu_id: str) -> str:
-    """The name of a GPU of the catalogue, or its id."""
-    known = gpus().get(gpu_id)
-    return known.name if known else gpu_id
 
 
 def day(at: str | None) -> str:

@@ -3,11 +3,11 @@
 from datetime import datetime
 
 from reality.diagnosis.result import Diagnosis
-from sharing.bonds.records import Calibration
+from sharing.bonds.records import LearnedCalibration
 from sharing.errors import InvalidEntry
 
 
-def calibration_of(diagnosis: Diagnosis) -> Calibration:
+def calibration_of(diagnosis: Diagnosis) -> LearnedCalibration:
     """The step times that a diagnosis offers. Raises InvalidEntry, which says why there are none."""
     one, measured = diagnosis.recalibration, diagnosis.as_measured
     if one is None:
@@ -17,7 +17,7 @@ def calibration_of(diagnosis: Diagnosis) -> Calibration:
         )
     if not one.offered or one.since is None or one.until is None or measured is None or measured.benchmark is None:
         raise InvalidEntry(f"Nothing can be accepted: {one.why}")
-    return Calibration(
+    return LearnedCalibration(
         source=diagnosis.source,
         basis=one.basis,
         since=datetime.fromisoformat(one.since),
@@ -28,5 +28,7 @@ def calibration_of(diagnosis: Diagnosis) -> Calibration:
         prefill=one.factor_prefill,
         front=one.factor_fixed,
         covariance=one.covariance,
+        sequence_ms=one.sequence_ms,
+        sequence_covariance=one.sequence_covariance,
         benchmark=measured.benchmark.model_dump_json(),
     )

@@ -8,9 +8,10 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from commandline.arguments import whole
-from commandline.run import Commands, as_json
-from commandline.table import aligned
-from reality.chosen import Chosen, opened
+from commandline.run import Commands, aligned, as_json
+from reality.chosen import ChosenScenario, opened
+from reality.learned.words import added_in_words
+from reality.step_times import milliseconds
 from sharing.author import owner
 from sharing.bonds import Calibrations
 from sizing.base.format import percent
@@ -20,14 +21,14 @@ if TYPE_CHECKING:
     from sharing.bonds.records import Accepted
 
 LARGEST_NUMBER = 1_000_000_000
-HEAD = ("id", "decode", "prefill", "windows", "until (UTC)", "source", "accepted", "undone")
+HEAD = ("id", "decode", "prefill", "ms/sequence", "windows", "until (UTC)", "source", "accepted", "undone")
 
 
 def add_commands(
     commands: Commands,
     *,
     add_arguments: Callable[[argparse.ArgumentParser, str], None],
-    diagnosed: Callable[[argparse.Namespace], tuple[Diagnosis, Chosen]],
+    diagnosed: Callable[[argparse.Namespace], tuple[Diagnosis, ChosenScenario]],
 ) -> None:
     """``learn``, with the arguments and the diagnosis of ``diagnose``, and ``learned``."""
     learn = commands.add_parser("learn", help="step times that live windows teach; --accept keeps them")
@@ -44,7 +45,9 @@ def add_commands(
     listing.set_defaults(run=_learned)
 
 
-def _learn(given: argparse.Namespace, diagnosed: Callable[[argparse.Namespace], tuple[Diagnosis, Chosen]]) -> int:
+def _learn(
+    given: argparse.Namespace, diagnosed: Callable[[argparse.Namespace], tuple[Diagnosis, ChosenScenario]]
+) -> int:
     diagnosis, chosen = diagnosed(given)
     one = diagnosis.recalibration
     if given.json:
@@ -56,7 +59,7 @@ def _learn(given: argparse.Namespace, diagnosed: Callable[[argparse.Namespace], 
     return 0
 
 
-def _accept(given: argparse.Namespace, diagnosis: Diagnosis, chosen: Chosen) -> None:
+def _accept(given: argparse.Namespace, diagnosis: Diagnosis, chosen: ChosenScenario) -> None:
     """Keep what was learned for the scenario of that number, or of that name, which is added where there is none."""
     from reality.learned.acceptance import calibration_of
     from reality.watch.watch import numbered
@@ -75,6 +78,7 @@ def _in_words(one: Recalibration) -> str:
         f"{'Prefill':16} {one.factor_prefill:.3f} times as planned, 80 % {one.prefill_low:.3f} to "
         f"{one.prefill_high:.3f}",
         f"{'Before engine':16} {one.factor_fixed:.3f} times as planned",
+        f"{'Each sequence':16} {added_in_words(one)}",
         f"{'Windows':16} {one.windows}" + (f", from {one.since} to {one.until}" if one.since else ""),
     ]
     if one.error_before is not None and one.error_after is not None:
@@ -112,6 +116,7 @@ def _as_json(one: Accepted) -> dict[str, object]:
         "factor_decode": learned.decode,
         "factor_prefill": learned.prefill,
         "factor_fixed": learned.front,
+        "sequence_ms": learned.sequence_ms,
         "accepted_by": one.accepted_by,
         "accepted_at": one.accepted_at.isoformat(),
         "undone_by": one.undone_by,
@@ -125,6 +130,7 @@ def _cells(one: Accepted) -> tuple[str, ...]:
         str(one.id),
         f"{learned.decode:.3f}",
         f"{learned.prefill:.3f}",
+        milliseconds(learned.sequence_ms),
         str(learned.windows),
         f"{learned.until:%Y-%m-%d %H:%M}",
         learned.source,

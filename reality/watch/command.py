@@ -5,12 +5,11 @@ from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
+from commandline.arguments import Argument
 from commandline.run import Commands
 from reality.chosen import chosen_of, opened
 from sizing.base.units import S_PER_DAY, S_PER_HOUR, S_PER_MINUTE
 
-Argument = Callable[[str], float]
-"""Reads one argument, or refuses it."""
 LONGEST_PAUSE_S = 7 * S_PER_DAY
 
 

@@ -9,11 +9,11 @@ from datetime import datetime
 
 from collectors.source import Source
 from reality.compare import compare_source
-from reality.result import Comparison
+from reality.result import RealityComparison
 from reality.watch.webhook import Webhook
 from sharing.access import Actor
 from sharing.bonds import Bonds, Calibrations
-from sharing.bonds.records import Finding, Place
+from sharing.bonds.records import Finding, SourcePlace
 from sharing.errors import InvalidEntry, SharingError
 from sharing.library import Library
 from sharing.library.records import ScenarioDraft, ScenarioQuery
@@ -41,7 +41,7 @@ class Watched:
 class Round:
     """One comparison, the last good one before it where this one judges nothing, and what failed on the way."""
 
-    comparison: Comparison
+    comparison: RealityComparison
     last_good: str
     problems: tuple[str, ...]
 
@@ -66,7 +66,7 @@ def bind(watched: Watched) -> None:
     """The scenario names its source, unless it does so already. Raises SharingError."""
     bond = watched.bonds.of_scenario(watched.scenario_id)
     if bond is None or bond.place.source != watched.source.name:
-        watched.bonds.bind(watched.scenario_id, Place(source=watched.source.name), by=watched.by)
+        watched.bonds.bind(watched.scenario_id, SourcePlace(source=watched.source.name), by=watched.by)
 
 
 def compare_once(watched: Watched) -> Round:
@@ -112,7 +112,7 @@ def watch(
         wait(max(begun - monotonic(), 0.0))
 
 
-def _finding(comparison: Comparison) -> Finding:
+def _finding(comparison: RealityComparison) -> Finding:
     return Finding(
         source=comparison.source,
         at=datetime.fromisoformat(comparison.at),

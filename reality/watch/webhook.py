@@ -4,13 +4,13 @@ from dataclasses import dataclass
 from urllib.parse import urlsplit
 
 from collectors.errors import InvalidSource, SourceError
-from collectors.prometheus import Fetcher, Limits
+from collectors.prometheus import Fetcher, FetchLimits
 from collectors.prometheus.address import check_url
 from collectors.prometheus.fetch import DEFAULT_PORTS, status_problem
-from reality.result import Comparison
+from reality.result import RealityComparison
 
 TIMEOUT_S = 10.0
-"""For the whole exchange. Chosen: as of a source."""
+"""How long the whole exchange may take. Chosen: as long as one with a source."""
 REFUSED_FROM = 300
 """HTTP status from which the webhook has not taken what it was told; redirects stay on its host."""
 
@@ -22,7 +22,7 @@ class Webhook:
     url: str
     fetcher: Fetcher
 
-    def tell(self, comparison: Comparison, last_good: str) -> str:
+    def tell(self, comparison: RealityComparison, last_good: str) -> str:
         """Post it; returns "" or the sentence why it was not taken."""
         try:
             reply = self.fetcher.post_json(self.url, message(comparison, last_good))
@@ -41,10 +41,12 @@ def webhook(url: str) -> Webhook:
         check_url(url)
     except SourceError as error:
         raise InvalidSource([f"--webhook: {error}"]) from None
-    return Webhook(url=url.strip(), fetcher=Fetcher(limits=Limits(timeout_s=TIMEOUT_S), use_environment_proxy=True))
+    return Webhook(
+        url=url.strip(), fetcher=Fetcher(limits=FetchLimits(timeout_s=TIMEOUT_S), use_environment_proxy=True)
+    )
 
 
-def message(comparison: Comparison, last_good: str) -> dict[str, object]:
+def message(comparison: RealityComparison, last_good: str) -> dict[str, object]:
     """What is posted: ``text`` is the finding as chat services show it; rows that are off with both values."""
     off = [
         {

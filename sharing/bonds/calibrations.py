@@ -9,14 +9,16 @@ from sqlalchemy import Row, insert, select, update
 
 from sharing.access import Actor, Right
 from sharing.audit import Act, record
-from sharing.bonds.records import Accepted, Calibration
+from sharing.bonds.records import Accepted, LearnedCalibration
 from sharing.errors import NotInLibrary, StillInUse
 from sharing.library.reading import version
 from sharing.library.schema import CALIBRATIONS
 from sharing.library.store import Library
 
 _FACTORS = ("decode", "prefill", "front", "covariance")
-_PLAIN = tuple(name for name in Calibration.__dataclass_fields__ if name not in _FACTORS)
+_LATER = "sequence_covariance"
+"""Beside the factors: what an older version reads of them stays as it knows it."""
+_PLAIN = tuple(name for name in LearnedCalibration.__dataclass_fields__ if name not in (*_FACTORS, _LATER))
 _NEWEST = CALIBRATIONS.c.id.desc()
 
 
@@ -26,13 +28,14 @@ class Calibrations:
     def __init__(self, library: Library) -> None:
         self.library = library
 
-    def accept(self, scenario_id: int, one: Calibration, *, by: Actor) -> Accepted:
+    def accept(self, scenario_id: int, one: LearnedCalibration, *, by: Actor) -> Accepted:
         """From now on these step times count for the scenario. Raises NotAllowed, NotInLibrary, and StillInUse where
         those of the same windows count already."""
         with self.library.writing(by, Right.SAVE) as (connection, signed):
             version(connection, scenario_id)
             row = {name: getattr(one, name) for name in _PLAIN}
             row["factors"] = json.dumps({name: getattr(one, name) for name in _FACTORS})
+            row[_LATER] = json.dumps(one.sequence_covariance)
             its = (CALIBRATIONS.c.scenario_id == scenario_id, CALIBRATIONS.c.undone_at.is_(None))
             newest = connection.execute(select(CALIBRATIONS).where(*its).order_by(_NEWEST).limit(1)).one_or_none()
             if newest is not None and _accepted(newest).calibration.until >= one.until:
@@ -70,10 +73,11 @@ class Calibrations:
 def _accepted(row: Row[Any]) -> Accepted:
     factors = json.loads(row.factors)
     factors["covariance"] = tuple(map(tuple, factors["covariance"]))
+    factors[_LATER] = tuple(json.loads(row.sequence_covariance))
     return Accepted(
         id=row.id,
         scenario_id=row.scenario_id,
-        calibration=Calibration(**{name: getattr(row, name) for name in _PLAIN}, **factors),
+        calibration=LearnedCalibration(**{name: getattr(row, name) for name in _PLAIN}, **factors),
         accepted_by=row.accepted_by,
         accepted_at=row.accepted_at,
         undone_by=row.undone_by,

@@ -8,7 +8,7 @@ from sqlalchemy import ColumnElement, Connection, Row, and_, delete, insert, sel
 
 from sharing.access import Actor, Right
 from sharing.audit import Act, record
-from sharing.bonds.records import Bond, Finding, Place, StoredFinding
+from sharing.bonds.records import Bond, Finding, SourcePlace, StoredFinding
 from sharing.library.reading import version
 from sharing.library.schema import BONDS, COMPARISONS, SCENARIOS
 from sharing.library.store import Library
@@ -25,7 +25,7 @@ class Bonds:
     def __init__(self, library: Library) -> None:
         self.library = library
 
-    def bind(self, scenario_id: int, place: Place, *, by: Actor) -> Bond:
+    def bind(self, scenario_id: int, place: SourcePlace, *, by: Actor) -> Bond:
         """From now on the scenario runs there, and nowhere else. Raises NotAllowed, NotInLibrary."""
         with self.library.writing(by, Right.SAVE) as (connection, signed):
             version(connection, scenario_id)
@@ -94,7 +94,7 @@ def _forget_oldest(connection: Connection, scenario_id: int) -> None:
 
 
 def _bond(row: Row[Any]) -> Bond:
-    place = Place(source=row.source, deployment=row.deployment)
+    place = SourcePlace(source=row.source, deployment=row.deployment)
     return Bond(scenario_id=row.scenario_id, place=place, made_by=row.made_by, made_at=row.made_at)
 
 

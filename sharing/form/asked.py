@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from commandline.foreign_text import shown
 from sharing.form.numbers import AmbiguousNumber, NotANumber, parse_number
-from sharing.form.problems import BadInput, which_number
+from sharing.form.problems import UnreadableInput, which_number
 from sizing.base.format import stated
 
 
@@ -22,19 +22,19 @@ class AskedNumber:
     example: str
 
     def read(self, typed: str) -> float:
-        """The number that was typed. Raises BadInput with one sentence."""
+        """The number that was typed. Raises UnreadableInput with one sentence."""
         text = shown(typed)
         try:
             number = parse_number(typed)
         except AmbiguousNumber as unclear:
-            raise BadInput(which_number(self.name, typed, unclear.readings)) from None
+            raise UnreadableInput(which_number(self.name, typed, unclear.readings)) from None
         except NotANumber:
             hint = f"enter a number, for example {self.example}"
             fault = f"{self.name}: “{text}” is not a number; {hint}." if text else f"{self.name} is empty: {hint}."
-            raise BadInput(fault) from None
+            raise UnreadableInput(fault) from None
         if self.whole and number != int(number):
-            raise BadInput(f"{self.name} must be a whole number; {text} was entered.")
+            raise UnreadableInput(f"{self.name} must be a whole number; {text} was entered.")
         if not self.low <= number <= self.high or (self.beyond_low and number == self.low):
             least = f"{'more than' if self.beyond_low else 'at least'} {stated(self.low)}"
-            raise BadInput(f"{self.name} must be {least} and at most {stated(self.high)}; {text} was entered.")
+            raise UnreadableInput(f"{self.name} must be {least} and at most {stated(self.high)}; {text} was entered.")
         return number

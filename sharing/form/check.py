@@ -6,7 +6,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from sharing.form.problems import BadInput, FieldFault, faults_of
+from sharing.form.problems import FieldFault, UnreadableInput, faults_of
 from sharing.form.read import to_scenario
 from sharing.form.typed import Values
 from sizing.scenario.schema import Scenario
@@ -22,7 +22,7 @@ def faults(values: Values, **files: Any) -> tuple[FieldFault, ...]:
     while True:
         try:
             Scenario.model_validate(to_scenario(values, **files))
-        except BadInput as bad:
+        except UnreadableInput as bad:
             if not bad.fault.fields <= blamed:
                 known.append(bad.fault)
             blamed |= bad.fault.fields

@@ -7,7 +7,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from sharing.form.problems import BadInput
+from sharing.form.problems import UnreadableInput
 from sharing.form.read import to_scenario
 from sizing.decision.keys import values_of
 from sizing.scenario.schema import Scenario
@@ -18,6 +18,6 @@ def keys_not_held(scenario: Scenario, values: Mapping[str, Any], **files: Any) -
     stated = values_of(scenario)
     try:
         held = values_of(Scenario.model_validate(to_scenario(values, **files)))
-    except (BadInput, ValidationError):
+    except (UnreadableInput, ValidationError):
         return tuple(stated)
     return tuple(key for key in dict.fromkeys([*stated, *held]) if stated.get(key) != held.get(key))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from sharing.form.fields import FIELDS
-from sharing.form.problems import BadInput
+from sharing.form.problems import UnreadableInput
 from sharing.form.typed import Values, needed, optional
 from sizing.base.checks import number_between
 from sizing.base.errors import SizingError
@@ -20,7 +20,7 @@ def length_tokens(values: Values, key: str) -> float:
     try:
         return to_tokens(amount, unit, words_per_token=_ratio(values, language), chars_per_token=chars)
     except SizingError as error:
-        raise BadInput(error.problems[0], instead={key: "1"}) from None
+        raise UnreadableInput(error.problems[0], instead={key: "1"}) from None
 
 
 def _ratio(values: Values, language: LanguageRatio) -> float:
@@ -31,11 +31,14 @@ def _ratio(values: Values, language: LanguageRatio) -> float:
     try:
         return number_between(FIELDS["ratio"].label, typed, *PER_TOKEN)
     except SizingError as error:
-        raise BadInput(error.problems[0], instead={"ratio": ""}) from None
+        raise UnreadableInput(error.problems[0], instead={"ratio": ""}) from None
 
 
 def prompt(values: Values) -> Prompt:
-    """The prompt built from its parts, in tokens; an earlier turn is one question and one answer. Raises BadInput."""
+    """The prompt built from its parts, in tokens; an earlier turn is one question and one answer.
+
+    Raises UnreadableInput.
+    """
     question, answer = length_tokens(values, "question"), length_tokens(values, "osl")
     parts = {
         "system_tokens": length_tokens(values, "system"),
@@ -46,4 +49,4 @@ def prompt(values: Values) -> Prompt:
     try:
         return Prompt(**parts, history_question_tokens=question, history_answer_tokens=answer, question_tokens=question)
     except SizingError as error:
-        raise BadInput(error.problems[0], instead={"compose": False}) from None
+        raise UnreadableInput(error.problems[0], instead={"compose": False}) from None

@@ -133,8 +133,8 @@ def link_to(base: str, parameters: Parameters) -> str:
 
 
 def from_parameters(parameters: Parameters) -> Opened:
-    """The inputs of an address: what it does not say, or says in vain, is as in the untouched form that it was made
-    with, by its version."""
+    """The inputs of an address: what it does not say, or cannot be, is as in the untouched form that it was made with,
+    by its version."""
     if sentence := too_much(parameters):
         parameters, problems = {}, [sentence]
     else:

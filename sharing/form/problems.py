@@ -56,7 +56,7 @@ class FieldFault:
     readings: tuple[str, ...] = ()
 
 
-class BadInput(ValueError):
+class UnreadableInput(ValueError):
     """What was typed cannot be read; the message is the sentence to show, ``short`` the same beside others.
 
     ``instead`` are values of the fields to blame with which the rest of the form can be read, the field that the
@@ -91,21 +91,21 @@ class BadInput(ValueError):
         return (str(self),)
 
 
-def no_number(field: Field, text: str) -> BadInput:
+def no_number(field: Field, text: str) -> UnreadableInput:
     """What to say when a field holds text, or nothing, where a number is needed."""
     hint = f"enter {_what(field)}, for example {field.example}" if field.example else f"enter {_what(field)}"
     instead = {field.key: "1"}
     if not text.strip():
         short = f"{field.label} is empty"
-        return BadInput(f"{short}: {hint}.", short=short, instead=instead, empty=True)
+        return UnreadableInput(f"{short}: {hint}.", short=short, instead=instead, empty=True)
     short = f"{field.label}: “{shown(text)}” is not a number"
-    return BadInput(f"{short}; {hint}.", short=short, instead=instead)
+    return UnreadableInput(f"{short}; {hint}.", short=short, instead=instead)
 
 
-def unclear_number(field: Field, text: str, readings: tuple[str, ...]) -> BadInput:
+def unclear_number(field: Field, text: str, readings: tuple[str, ...]) -> UnreadableInput:
     """What to ask when a number may mean another one where point and comma have changed places."""
     short = f"{field.label}: did you mean {' or '.join(readings)}?"
-    return BadInput(
+    return UnreadableInput(
         which_number(field.label, text, readings),
         short=short,
         instead={field.key: "1"},
@@ -124,7 +124,7 @@ def sentence(error: Exception) -> str:
     """The first thing that ``error`` says, in the words of the form."""
     if isinstance(error, ValidationError):
         return faults_of(error)[0].sentence
-    if isinstance(error, BadInput | SizingError):
+    if isinstance(error, UnreadableInput | SizingError):
         return error.problems[0]
     raise error
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from sharing.form.fields import FIELDS
 from sharing.form.lengths import length_tokens, prompt
-from sharing.form.problems import BadInput
+from sharing.form.problems import UnreadableInput
 from sharing.form.trace import TraceInUse
 from sharing.form.typed import Values, needed, optional, parsed, part_of
 from sizing.base.choices import Mode
@@ -30,7 +30,7 @@ def to_scenario(
     """The scenario that the form describes; ``config``, ``benchmark`` and ``trace`` are the files that were
     given, ``config_fault`` what is wrong with the config.json that was given last, ``price_book`` the lists of prices.
 
-    Raises BadInput with one sentence for a field that cannot be read. Ranges are the scenario's business.
+    Raises UnreadableInput with one sentence for a field that cannot be read. Ranges are the scenario's business.
     """
     return {
         "schema_version": 1,
@@ -53,7 +53,7 @@ def _prices(values: Values) -> dict[str, Any]:
         said_elsewhere = len(values["gpu"]) == 1 or (kind == "system" and values["meas"])
         if prices[FIELDS[price].leaf] is not None and not values[of] and not said_elsewhere:
             short = f"{FIELDS[price].label}: choose the {kind} that costs this"
-            raise BadInput(f"{short}.", short=short, instead={price: ""})
+            raise UnreadableInput(f"{short}.", short=short, instead={price: ""})
     return prices
 
 
@@ -63,9 +63,9 @@ def _model(values: Values, config: Mapping[str, Any] | None, config_fault: str) 
             return part_of(values, "model")
         case "config":
             if config_fault:
-                raise BadInput(config_fault, instead={"model_by": "size", "size_b": "1"})
+                raise UnreadableInput(config_fault, instead={"model_by": "size", "size_b": "1"})
             if config is None:
-                raise BadInput(
+                raise UnreadableInput(
                     "No config.json was given yet: upload, paste or fetch one, or choose a model from the "
                     "catalogue. (A link does not carry a config.json.)",
                     short="No config.json was given yet",
@@ -75,7 +75,7 @@ def _model(values: Values, config: Mapping[str, Any] | None, config_fault: str) 
             return dict(config)
         case _:
             if not values["model"]:
-                raise BadInput(
+                raise UnreadableInput(
                     "No model is chosen: pick one from the catalogue or type its Hugging Face id.",
                     short="No model is chosen",
                     instead={"model": "", "model_by": "size", "size_b": "1"},
@@ -128,18 +128,18 @@ def _arrivals(values: Values) -> str | dict[str, Any]:
     cv, hours = optional(values, "cv"), str(values["profile"]).strip()
     if hours and cv is not None:
         both = "Burstiness of arrivals and load by hour are both filled in"
-        raise BadInput(f"{both}: empty one of them.", short=both, instead={"profile": "", "cv": ""})
+        raise UnreadableInput(f"{both}: empty one of them.", short=both, instead={"profile": "", "cv": ""})
     if hours:
         return {"profile": hourly_values(hours)}
     return "poisson" if cv in (None, 1.0) else {"gamma": {"cv": cv}}
 
 
 def hourly_values(text: str) -> list[float]:
-    """24 values from text, apart by spaces, semicolons or commas. Raises BadInput."""
+    """24 values from text, apart by spaces, semicolons or commas. Raises UnreadableInput."""
     words = [word for word in re.split(r"[;,\s]+", text.strip()) if word]
     if len(words) != HOURS_PER_DAY:
         needs = f"Load by hour needs {HOURS_PER_DAY:.0f} values"
-        raise BadInput(
+        raise UnreadableInput(
             f"{needs}, from midnight on; {len(words)} were entered.",
             short=f"{needs} ({len(words)} were entered)",
             instead={"profile": ""},
@@ -158,7 +158,7 @@ def _cached(values: Values, isl: float) -> float:
         share = parsed("cached", text.removesuffix("%"))
         if not 0 <= share < 100:
             must_be = "Prompt found in the prefix cache must be at least 0 % and less than 100 % of the prompt"
-            raise BadInput(
+            raise UnreadableInput(
                 f"{must_be}; {text} was entered.", short=f"{must_be} ({text} was entered)", instead={"cached": ""}
             )
         return isl * share / 100
@@ -196,5 +196,7 @@ def _measured(values: Values) -> dict[str, Any]:
     if not values["m_sys"]:
         short = "The measured record names no system"
         instead = {"m_sys": "", "meas": False}
-        raise BadInput(f"{short}: choose the system the benchmark ran on.", short=short, instead=instead, empty=True)
+        raise UnreadableInput(
+            f"{short}: choose the system the benchmark ran on.", short=short, instead=instead, empty=True
+        )
     return part_of(values, "measured")

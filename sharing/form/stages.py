@@ -15,7 +15,7 @@ from pydantic import ValidationError
 from commandline.faults import wrong_with
 from sharing.form.fields import Field
 from sharing.form.numbers import AmbiguousNumber, NotANumber, parse_number
-from sharing.form.problems import BadInput
+from sharing.form.problems import UnreadableInput
 from sizing.base.errors import nearest_names
 from sizing.scenario.stages import MOST_STAGES, PipelineStage
 
@@ -23,7 +23,7 @@ _TEXTS = ("stage", "model", "gpu", "slice", "place")
 
 
 def stages_of(text: str, field: Field) -> list[dict[str, Any]]:
-    """The stages that a text means, as a scenario file has them. Raises BadInput with one sentence."""
+    """The stages that a text means, as a scenario file has them. Raises UnreadableInput with one sentence."""
     parts = [part for part in re.split(r"[;\n]+", text) if part.strip()]
     if len(parts) > MOST_STAGES:
         raise _bad(field, f"{field.label}: {len(parts)} were entered; a pipeline has at most {MOST_STAGES}")
@@ -66,6 +66,6 @@ def _number(text: str, key: str, where: str, field: Field) -> float | int:
     return int(number) if number == int(number) else number
 
 
-def _bad(field: Field, short: str) -> BadInput:
+def _bad(field: Field, short: str) -> UnreadableInput:
     hint = "" if short.endswith("?") else f"; enter for example {field.example}."
-    return BadInput(f"{short}{hint}", short=short, instead={field.key: ""})
+    return UnreadableInput(f"{short}{hint}", short=short, instead={field.key: ""})

@@ -9,7 +9,7 @@ from typing import Any, assert_never
 from commandline.foreign_text import shown
 from sharing.form.fields import FIELDS, Field
 from sharing.form.numbers import AmbiguousNumber, NotANumber, parse_number, times
-from sharing.form.problems import BadInput, no_number, unclear_number
+from sharing.form.problems import UnreadableInput, no_number, unclear_number
 from sharing.form.stages import stages_of
 
 Values = Mapping[str, Any]
@@ -25,7 +25,7 @@ def part_of(values: Values, part: str) -> dict[str, Any]:
 
 
 def stated(values: Values, field: Field) -> Any:
-    """What a field says for its scenario key. Raises BadInput; bounds are the scenario's business."""
+    """What a field says for its scenario key. Raises UnreadableInput; bounds are the scenario's business."""
     match field.kind:
         case "number":
             return _number(values, field)
@@ -70,12 +70,12 @@ def _layout(text: str, field: Field) -> dict[str, int] | None:
     degrees = [_DEGREE.fullmatch(word) for word in text.split()]
     if not all(degrees):
         short = f"{field.label}: “{shown(text)}” is no parallelism"
-        raise BadInput(f"{short}; enter for example {field.example}.", short=short, instead={field.key: ""})
+        raise UnreadableInput(f"{short}; enter for example {field.example}.", short=short, instead={field.key: ""})
     return {degree[1].lower(): int(degree[2]) for degree in degrees if degree} or None
 
 
 def needed(values: Values, key: str) -> float:
-    """The number of a field. Raises BadInput where it is none, or empty."""
+    """The number of a field. Raises UnreadableInput where it is none, or empty."""
     return parsed(key, str(values[key]))
 
 
@@ -86,7 +86,7 @@ def optional(values: Values, key: str) -> float | None:
 
 
 def parsed(key: str, text: str) -> float:
-    """The number that a text means in a field. Raises BadInput."""
+    """The number that a text means in a field. Raises UnreadableInput."""
     try:
         return parse_number(text, unit=FIELDS[key].unit)
     except AmbiguousNumber as unclear:

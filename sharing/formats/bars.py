@@ -7,7 +7,7 @@ from typing import assert_never
 
 from sharing.formats.axes import Scale, scale, tick_text
 from sharing.formats.frame import MARGIN, above, cut, legend, named, named_ticks, widest, width_of, wrapped
-from sharing.formats.picture import SERIES, Box, Label, Picture, Shape, Stroke
+from sharing.formats.picture import SERIES, Label, Picture, Rectangle, Shape, Stroke
 from sharing.report.content import Chart
 
 ROW, BAR = 34.0, 20.0
@@ -18,9 +18,6 @@ HEIGHT = 180.0
 
 SHORT = 3
 """Length of names that stand below upright bars."""
-
-LABELLED = 30.0
-"""Pixels from which on a part of a bar carries its value."""
 
 
 def bars(chart: Chart, width: float) -> Picture:
@@ -106,9 +103,9 @@ def _to_both_sides(values: list[float | None], base: float, x: Scale, y: float) 
         yield _box(x.at(base), x.at(value), at, height, number)
 
 
-def _box(start: float, end: float, y: float, height: float, number: int) -> Box:
+def _box(start: float, end: float, y: float, height: float, number: int) -> Rectangle:
     role = SERIES[number % len(SERIES)]
-    return Box(x=min(start, end), y=y, width=max(abs(end - start), 0.5), height=height, role=role)
+    return Rectangle(x=min(start, end), y=y, width=max(abs(end - start), 0.5), height=height, role=role)
 
 
 def _upright(chart: Chart, width: float) -> Picture:
@@ -126,7 +123,7 @@ def _upright(chart: Chart, width: float) -> Picture:
         start = left + each * (place + 0.15)
         if value:
             height = y.at(0.0) - y.at(value)
-            shapes.append(Box(x=start, y=y.at(value), width=each * 0.7, height=height, role="0"))
+            shapes.append(Rectangle(x=start, y=y.at(value), width=each * 0.7, height=height, role="0"))
         if place % every == 0:
             at = left + each * (place + 0.5)
             text = cut(name, each * every)

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from reportlab.pdfbase.pdfmetrics import stringWidth
 
 from sharing.formats.axes import Scale, tick_text
-from sharing.formats.picture import SERIES, TEXT_SIZE, Box, Label, Shape, Stroke
+from sharing.formats.picture import SERIES, TEXT_SIZE, Label, Rectangle, Shape, Stroke
 from sharing.report.content import Chart, ChartSeries
 from sizing.base.format import significant
 
@@ -78,7 +78,7 @@ def legend(
         for number in row:
             role = SERIES[number % len(SERIES)]
             if dashes is None:
-                yield Box(x=x, y=y - 9.0, width=11.0, height=11.0, role=role)
+                yield Rectangle(x=x, y=y - 9.0, width=11.0, height=11.0, role=role)
             else:
                 dash = dashes[number % len(dashes)]
                 yield Stroke(points=((x, y - 4.0), (x + KEY - 4.0, y - 4.0)), role=role, width=2.2, dash=dash)

@@ -18,7 +18,7 @@ from markupsafe import Markup
 from sharing.formats.brand import image_type
 from sharing.formats.cells import cell_text, day_and_time, heading
 from sharing.formats.charts import picture
-from sharing.formats.picture import DARK, LIGHT, Box, Label, Picture, Role, Shape, Stroke
+from sharing.formats.picture import DARK, LIGHT, Label, Picture, Rectangle, Role, Shape, Stroke
 from sharing.formats.source import ReportSource
 from sharing.report.content import Chart
 
@@ -99,7 +99,7 @@ def _draw(root: ElementTree.Element, shape: Shape) -> None:
             if shape.dash:
                 keys["stroke-dasharray"] = " ".join(f"{length:g}" for length in shape.dash)
             ElementTree.SubElement(root, "polyline", keys)
-        case Box():
+        case Rectangle():
             sizes = {"x": shape.x, "y": shape.y, "width": shape.width, "height": shape.height}
             ElementTree.SubElement(root, "rect", {**{k: f"{v:.1f}" for k, v in sizes.items()}, "class": f"box {role}"})
         case Label():

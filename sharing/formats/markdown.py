@@ -85,10 +85,15 @@ def _row(cells: Sequence[str]) -> str:
     return f"| {' | '.join(plain(cell) or NOTHING for cell in cells)} |"
 
 
+def _head(series: str, quantity: str) -> str:
+    """What a column of a chart holds, which is said once where the series is called by its quantity."""
+    return quantity if quantity.startswith(series) else f"{series}, {quantity}"
+
+
 def _chart(chart: Chart) -> Iterator[str]:
     """Its values as a table; of a long line some of them."""
     step = max(1, -(-len(chart.x) // MOST_PLACES)) if chart.draws == "line" else 1
-    heads = [chart.x_label or "", *(f"{one.name}, {chart.y_label}" for one in chart.series)]
+    heads = [chart.x_label or " ", *(_head(one.name, chart.y_label) for one in chart.series)]
     rows = []
     for place in range(0, len(chart.x), step):
         at = chart.x[place]
@@ -96,7 +101,10 @@ def _chart(chart: Chart) -> Iterator[str]:
         shown = [NOTHING if value is None else significant(value) for value in values]
         rows.append([at if isinstance(at, str) else significant(at), *shown])
     yield from _table(heads, rows, range(1, len(heads)))
-    marks = [f"{mark.label}: {significant(mark.at)}" for mark in chart.marks]
+    marks = [
+        mark.label if significant(mark.at) in mark.label else f"{mark.label}: {significant(mark.at)}"
+        for mark in chart.marks
+    ]
     if chart.base is not None:
         marks.append(f"as it is: {significant(chart.base)}")
     yield from _note("; ".join(marks))

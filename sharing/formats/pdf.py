@@ -28,11 +28,11 @@ from reportlab.platypus import Table as Grid
 from sharing.formats.brand import BadBrand
 from sharing.formats.cells import day_and_time
 from sharing.formats.charts import picture
-from sharing.formats.pdf_pages import WIDTH, Document
+from sharing.formats.pdf_pages import WIDTH, PdfDocument
 from sharing.formats.pdf_style import Style, style_of
 from sharing.formats.pdf_table import facts, is_narrow, table
 from sharing.formats.pdf_text import missing, runs, width_of
-from sharing.formats.picture import LIGHT, TEXT_SIZE, Box, Label, Picture, Role, Shape, Stroke
+from sharing.formats.picture import LIGHT, TEXT_SIZE, Label, Picture, Rectangle, Role, Shape, Stroke
 from sharing.formats.source import ReportSource
 from sharing.report.content import Block, Bullets, Chart, Facts, Report, Section, Table
 from sharing.report.content import Paragraph as Text
@@ -70,7 +70,7 @@ def write(source: ReportSource) -> bytes:
     """The report as a PDF file. Raises BadBrand."""
     report, style = source.report, style_of(source.brand)
     content = BytesIO()
-    document = Document(content, report, source.brand, style)
+    document = PdfDocument(content, report, source.brand, style)
     document.build([*_top(source, style), *_chapters(report, style)])
     return content.getvalue()
 
@@ -266,7 +266,7 @@ def _shapes(shape: Shape, share: float, height: float, style: Style) -> Iterator
             dash = [length * share for length in shape.dash] or None
             width = shape.width * share
             yield PolyLine(flat, strokeColor=colour, strokeWidth=width, strokeDashArray=dash, strokeLineJoin=1)
-        case Box():
+        case Rectangle():
             y = (height - shape.y - shape.height) * share
             sizes = (shape.x * share, y, shape.width * share, shape.height * share)
             yield Rect(*sizes, fillColor=colour, strokeColor=None, strokeWidth=0)

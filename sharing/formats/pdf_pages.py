@@ -22,7 +22,7 @@ BAND = 2.2 * mm
 SIZE = 7.8
 
 
-class Document(BaseDocTemplate):  # type: ignore[misc]  # reportlab has no types
+class PdfDocument(BaseDocTemplate):  # type: ignore[misc]  # reportlab has no types
     """A document of a report on A4."""
 
     def __init__(self, content: BytesIO, report: Report, brand: Brand, style: Style) -> None:

@@ -35,7 +35,7 @@ class Style:
     raised: Color
 
     def text(self, size: float, *, bold: bool = False, quiet: bool = False, **keys: object) -> ParagraphStyle:
-        """A style of paragraphs."""
+        """A style of paragraphs in this brand, ``size`` in points."""
         settings: dict[str, object] = {
             "fontName": self.bold if bold else self.regular,
             "fontSize": size,

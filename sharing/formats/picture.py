@@ -54,7 +54,7 @@ class Stroke:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Box:
+class Rectangle:
     """A rectangle filled with a colour."""
 
     x: float
@@ -76,7 +76,7 @@ class Label:
     bold: bool = False
 
 
-Shape = Stroke | Box | Label
+Shape = Stroke | Rectangle | Label
 
 
 @dataclass(frozen=True, kw_only=True)

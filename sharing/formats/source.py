@@ -8,7 +8,7 @@ from datetime import datetime
 from sharing.formats.brand import Brand, check_logo, configured_brand
 from sharing.report.build import Progress, build_report
 from sharing.report.content import Released, Report
-from sharing.report.money import Dollars, Money
+from sharing.report.money import Dollars, ReportCurrency
 from sharing.report.subject import subject_of
 from sizing.decision.outcome import Answers
 from sizing.planning.answered import Answer, Planner
@@ -22,7 +22,7 @@ class ReportSource:
     answer: Answer
     report: Report
     brand: Brand
-    money: Money = field(default_factory=Dollars)
+    money: ReportCurrency = field(default_factory=Dollars)
     customer_logo: bytes = b""
 
 
@@ -33,7 +33,7 @@ def source_of(
     made_at: datetime,
     author: str = "",
     customer: str = "",
-    money: Money | None = None,
+    money: ReportCurrency | None = None,
     planner: Planner | None = None,
     answers: Answers | None = None,
     progress: Progress | None = None,

@@ -7,11 +7,10 @@ from typing import Any
 
 from sharing.library.records import KeyChange, Project, ScenarioDraft, Version, json_text
 from sharing.library.text import printable
+from sizing.decision.keys import WHOLE
 
 TEXT_LENGTH = 200
 """Longest value in a history; the version itself has all of it."""
-WHOLE = frozenset({"model", "benchmark", "workload.arrivals", "workload.input_tokens", "workload.output_tokens"})
-"""Keys whose mapping is one value: its parts make sense together alone."""
 
 Values = Mapping[str, Any]
 

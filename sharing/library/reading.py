@@ -10,9 +10,9 @@ from sqlalchemy import ColumnElement, Connection, Row, and_, func, select
 
 from sharing.errors import NotInLibrary
 from sharing.library.records import (
-    Entry,
     KeyChange,
     LibraryAction,
+    LibraryEntry,
     Listed,
     Project,
     ProjectTotal,
@@ -67,7 +67,7 @@ def history(connection: Connection, scenario_id: int) -> tuple[Version, ...]:
     return tuple(map(_version, rows))
 
 
-def entry(connection: Connection, scenario_id: int) -> Entry:
+def entry(connection: Connection, scenario_id: int) -> LibraryEntry:
     """One line of the list, deleted or not. Raises NotInLibrary."""
     _possible(scenario_id)
     rows = connection.execute(_entries().where(SCENARIOS.c.id == scenario_id, SCENARIOS.c.latest > GONE)).all()
@@ -158,7 +158,7 @@ def _version(row: AnyRow) -> Version:
     )
 
 
-def _with_tags(connection: Connection, rows: Sequence[AnyRow]) -> tuple[Entry, ...]:
+def _with_tags(connection: Connection, rows: Sequence[AnyRow]) -> tuple[LibraryEntry, ...]:
     tags: dict[int, list[str]] = {row.id: [] for row in rows}
     tagged = select(TAGS).where(TAGS.c.scenario_id.in_(tags)).order_by(TAGS.c.tag)
     for scenario_id, tag in connection.execute(tagged):
@@ -166,8 +166,8 @@ def _with_tags(connection: Connection, rows: Sequence[AnyRow]) -> tuple[Entry, .
     return tuple(_entry(row, tuple(tags[row.id])) for row in rows)
 
 
-def _entry(row: AnyRow, tags: tuple[str, ...]) -> Entry:
-    return Entry(
+def _entry(row: AnyRow, tags: tuple[str, ...]) -> LibraryEntry:
+    return LibraryEntry(
         id=row.id,
         version=row.latest,
         name=row.name,

@@ -147,15 +147,9 @@ class Conflict:
     my_changes: tuple[KeyChange, ...]
     their_changes: tuple[KeyChange, ...]
 
-    @property
-    def on_both_sides(self) -> tuple[str, ...]:
-        """Keys that both changed."""
-        theirs = {change.key for change in self.their_changes}
-        return tuple(change.key for change in self.my_changes if change.key in theirs)
-
 
 @dataclass(frozen=True, kw_only=True)
-class Entry:
+class LibraryEntry:
     """One scenario in the list, as its latest version has it."""
 
     id: int
@@ -193,7 +187,7 @@ class ScenarioQuery:
 class Listed:
     """One page of a list, and how many there are on all pages."""
 
-    entries: tuple[Entry, ...]
+    entries: tuple[LibraryEntry, ...]
     total: int
 
 

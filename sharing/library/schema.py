@@ -20,7 +20,7 @@ from sqlalchemy import (
 from sqlalchemy.engine import Dialect
 from sqlalchemy.types import TypeDecorator
 
-REVISION = "0005"
+REVISION = "0006"
 """The migration that leads to these tables."""
 
 
@@ -157,6 +157,8 @@ CALIBRATIONS = Table(
     Column("windows", Integer, nullable=False),
     Column("factors", Text, nullable=False),
     Column("benchmark", Text, nullable=False),
+    Column("sequence_ms", Float(53), nullable=False, server_default="0"),
+    Column("sequence_covariance", Text, nullable=False, server_default="[]"),
     Column("accepted_by", Text, nullable=False),
     Column("accepted_at", UtcTime, nullable=False),
     Column("undone_by", Text),

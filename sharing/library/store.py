@@ -16,8 +16,8 @@ from sharing.library.migrate import migrate
 from sharing.library.records import (
     NAME_LENGTH,
     Conflict,
-    Entry,
     LibraryAction,
+    LibraryEntry,
     Listed,
     ProjectTotal,
     ScenarioDraft,
@@ -104,7 +104,7 @@ class Library:
         with self.database.reading() as connection:
             return reading.history(connection, scenario_id)
 
-    def entry(self, scenario_id: int) -> Entry:
+    def entry(self, scenario_id: int) -> LibraryEntry:
         """The line of the list that a scenario has, or had. Raises NotInLibrary."""
         with self.database.reading() as connection:
             return reading.entry(connection, scenario_id)

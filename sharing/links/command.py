@@ -12,7 +12,7 @@ from typing import Any
 from urllib.parse import urlencode
 
 from commandline.arguments import whole
-from commandline.table import aligned
+from commandline.run import aligned
 from sharing.author import owner
 from sharing.document import is_file_name
 from sharing.errors import InvalidEntry

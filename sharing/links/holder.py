@@ -10,7 +10,7 @@ from sqlalchemy import Connection, delete, insert, select, update
 from sharing.access import Actor
 from sharing.access.tokens import token_hash
 from sharing.audit import Act, record
-from sharing.errors import LinkRefused, Refusal
+from sharing.errors import LinkRefusal, LinkRefused
 from sharing.library import reading
 from sharing.library.records import Version
 from sharing.library.schema import GUESSES, LINKS
@@ -51,12 +51,14 @@ class Holder:
             here = LINKS.c.token_hash == token_hash(self.token[:LONGEST_TOKEN])
             link = link_where(connection, here)
         if link is None:
-            raise LinkRefused(Refusal.UNKNOWN, NOWHERE)
+            raise LinkRefused(LinkRefusal.UNKNOWN, NOWHERE)
         match link.state(self.now()):
             case LinkState.REVOKED:
-                raise LinkRefused(Refusal.REVOKED, f"This link was withdrawn on {link.revoked_at:%Y-%m-%d}.")
+                raise LinkRefused(LinkRefusal.REVOKED, f"This link was withdrawn on {link.revoked_at:%Y-%m-%d}.")
             case LinkState.EXPIRED:
-                raise LinkRefused(Refusal.EXPIRED, f"This link has expired on {link.expires_at:%Y-%m-%d %H:%M} UTC.")
+                raise LinkRefused(
+                    LinkRefusal.EXPIRED, f"This link has expired on {link.expires_at:%Y-%m-%d %H:%M} UTC."
+                )
         return link
 
     def unlock(self, password: str) -> Unlocked:
@@ -70,7 +72,7 @@ class Holder:
             kept = _counted_guess(connection, link.id, self._who, self.now())
         if kept is not None and not is_password(password, kept):
             self._record(Act.WRONG_PASSWORD, link)
-            raise LinkRefused(Refusal.WRONG_PASSWORD, WRONG)
+            raise LinkRefused(LinkRefusal.WRONG_PASSWORD, WRONG)
         with self.database.writing() as connection:
             connection.execute(update(LINKS).where(here).values(guesses=LINKS.c.guesses - 1))
             connection.execute(delete(GUESSES).where(GUESSES.c.link_id == link.id, GUESSES.c.holder == self._who))
@@ -80,7 +82,7 @@ class Holder:
         """What the link shows. Raises LinkRefused, UnreadableVersion for a report of a newer version."""
         link = self.look()
         if link.has_password and unlocked != Unlocked(link_id=link.id):
-            raise LinkRefused(Refusal.LOCKED, LOCKED)
+            raise LinkRefused(LinkRefusal.LOCKED, LOCKED)
         with self.database.reading() as connection:
             text = connection.execute(select(LINKS.c.report).where(LINKS.c.id == link.id)).scalar_one()
         return Shared(link=link, report=report_of(text))
@@ -109,7 +111,7 @@ def _counted_guess(connection: Connection, link_id: int, holder: str, now: datet
     guesses, blocked_until = before or (0, now)
     if blocked_until > now:
         until = f"{blocked_until:%Y-%m-%d %H:%M:%S} UTC"
-        raise LinkRefused(Refusal.WAIT, f"Too many wrong passwords: try again after {until}.")
+        raise LinkRefused(LinkRefusal.WAIT, f"Too many wrong passwords: try again after {until}.")
     beyond = guesses + 1 - (1 if in_all >= MANY_GUESSES else FREE_GUESSES)
     wait = min(FIRST_WAIT * 2 ** min(beyond, 16), LONGEST_WAIT) if beyond >= 0 else timedelta()
     forgotten = (GUESSES.c.link_id == link_id, GUESSES.c.blocked_until < now - FORGOTTEN_AFTER)

@@ -8,7 +8,7 @@ from typing import Any
 
 from sharing.manifests import drafting, processors
 from sharing.manifests.checkpoint import WIDE
-from sharing.manifests.facts import Facts, Group
+from sharing.manifests.facts import InstanceGroup, ManifestFacts
 from sizing.catalog.adapters import slot_rank
 
 Option = str | int | float | bool | tuple[str, ...]
@@ -46,7 +46,7 @@ def compact(value: Any) -> str:
     return json.dumps(value, separators=(",", ":"))
 
 
-def weights(facts: Facts) -> dict[str, str]:
+def weights(facts: ManifestFacts) -> dict[str, str]:
     """The format of the weights, where the checkpoint does not decide it."""
     if facts.checkpoint.at_load:
         return {"--quantization": facts.checkpoint.at_load}
@@ -54,7 +54,7 @@ def weights(facts: Facts) -> dict[str, str]:
     return {"--dtype": wide} if wide else {}
 
 
-def vllm(facts: Facts, group: Group) -> dict[str, Option]:
+def vllm(facts: ManifestFacts, group: InstanceGroup) -> dict[str, Option]:
     """vLLM's engine arguments (docs, engine arguments; checked with vLLM 0.33.0)."""
     options: dict[str, Option] = {
         "--served-model-name": facts.checkpoint.served_as,
@@ -85,7 +85,7 @@ def vllm(facts: Facts, group: Group) -> dict[str, Option]:
     return options
 
 
-def sglang(facts: Facts, group: Group) -> dict[str, Option]:
+def sglang(facts: ManifestFacts, group: InstanceGroup) -> dict[str, Option]:
     """SGLang's server arguments. With attention data parallelism its sizes are those of the whole instance."""
     options: dict[str, Option] = {
         "--served-model-name": facts.checkpoint.served_as,
@@ -118,7 +118,7 @@ def sglang(facts: Facts, group: Group) -> dict[str, Option]:
     return options
 
 
-def trtllm(facts: Facts, group: Group) -> dict[str, Any]:
+def trtllm(facts: ManifestFacts, group: InstanceGroup) -> dict[str, Any]:
     """TensorRT-LLM's LLM API arguments (docs, llmapi.LLM), as model.yaml and the engine's own files have them."""
     options: dict[str, Any] = {
         "backend": "pytorch",
@@ -132,7 +132,7 @@ def trtllm(facts: Facts, group: Group) -> dict[str, Any]:
     return options
 
 
-def trtllm_rest(facts: Facts, group: Group) -> dict[str, Any]:
+def trtllm_rest(facts: ManifestFacts, group: InstanceGroup) -> dict[str, Any]:
     """What TensorRT-LLM takes from a file alone, whatever starts it."""
     options: dict[str, Any] = {
         "kv_cache_config": {
@@ -160,7 +160,7 @@ def trtllm_rest(facts: Facts, group: Group) -> dict[str, Any]:
     return options
 
 
-def trtllm_serve(facts: Facts, group: Group) -> dict[str, Option]:
+def trtllm_serve(facts: ManifestFacts, group: InstanceGroup) -> dict[str, Option]:
     """The options of trtllm-serve; the rest is in the file that the last one names."""
     return {
         "--tp_size": group.tp * group.dp,
@@ -172,7 +172,7 @@ def trtllm_serve(facts: Facts, group: Group) -> dict[str, Option]:
     }
 
 
-def serving_command(facts: Facts, group: Group, port: int) -> list[str]:
+def serving_command(facts: ManifestFacts, group: InstanceGroup, port: int) -> list[str]:
     """The command of a server with an OpenAI-compatible interface."""
     address: Options = {"--host": "0.0.0.0", "--port": port}
     if facts.engine.id == "vllm":
@@ -185,7 +185,7 @@ def serving_command(facts: Facts, group: Group, port: int) -> list[str]:
     return ["python3", "-m", "sglang.launch_server", *flattened(options)]
 
 
-def over_nodes(facts: Facts, group: Group, leader: str, rank: str) -> list[str]:
+def over_nodes(facts: ManifestFacts, group: InstanceGroup, leader: str, rank: str) -> list[str]:
     """What joins the nodes of an instance, with the names of the variables that hold the leader and the rank."""
     if facts.engine.id == "vllm":
         joined: Options = {

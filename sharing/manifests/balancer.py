@@ -6,9 +6,9 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from sharing.manifests import compose
-from sharing.manifests.facts import Facts
+from sharing.manifests.facts import ManifestFacts
 from sharing.manifests.pods import PORT
-from sharing.manifests.targets import File, ManifestTarget, Reason, Text, Yaml
+from sharing.manifests.targets import File, ManifestTarget, TargetReason, TextFile, Yaml
 from sizing.base.choices import Routing
 from sizing.queueing.balancing import balanced
 
@@ -26,23 +26,23 @@ API = {"openvino": "/v3"}
 """Where the OpenAI-compatible interface is, if not under ``/v1``."""
 
 
-def refuses(facts: Facts) -> Reason | None:
+def refuses(facts: ManifestFacts) -> TargetReason | None:
     """Plans that Compose expresses, with several instances."""
-    return compose.refuses(facts) or (Reason.ONE_INSTANCE if facts.groups[0].instances == 1 else None)
+    return compose.refuses(facts) or (TargetReason.ONE_INSTANCE if facts.groups[0].instances == 1 else None)
 
 
-def files(facts: Facts) -> Mapping[str, File]:
+def files(facts: ManifestFacts) -> Mapping[str, File]:
     """The configuration of either, for services named as in ``compose.yaml``."""
     (group,) = facts.groups
     weights = balanced([group.max_rps] * group.instances).weights
-    return {"nginx.conf": Text(nginx(facts, weights)), "litellm.yaml": Yaml((litellm(facts, weights),))}
+    return {"nginx.conf": TextFile(nginx(facts, weights)), "litellm.yaml": Yaml((litellm(facts, weights),))}
 
 
-def _instances(facts: Facts, weights: tuple[int, ...]) -> Iterator[tuple[str, int]]:
+def _instances(facts: ManifestFacts, weights: tuple[int, ...]) -> Iterator[tuple[str, int]]:
     return ((f"{facts.name}-{i}:{PORT}", weight) for i, weight in enumerate(weights))
 
 
-def nginx(facts: Facts, weights: tuple[int, ...]) -> str:
+def nginx(facts: ManifestFacts, weights: tuple[int, ...]) -> str:
     """An upstream of all instances; tokens are passed on as they come."""
     method = NGINX_METHODS.get(facts.scenario.deployment.routing)
     lines = [f"        {method};"] if method else []
@@ -67,7 +67,7 @@ http {{
 """
 
 
-def litellm(facts: Facts, weights: tuple[int, ...]) -> dict[str, Any]:
+def litellm(facts: ManifestFacts, weights: tuple[int, ...]) -> dict[str, Any]:
     """One model of several deployments."""
     served, path = facts.checkpoint.served_as, API.get(facts.engine.id, "/v1")
     deployments = [

@@ -7,8 +7,8 @@ import shlex
 from collections.abc import Mapping
 
 from sharing.manifests.arguments import Options, compact, flattened
-from sharing.manifests.facts import Facts
-from sharing.manifests.targets import File, ManifestTarget, Reason, Text
+from sharing.manifests.facts import ManifestFacts
+from sharing.manifests.targets import File, ManifestTarget, TargetReason, TextFile
 from sizing.base.units import MS_PER_S
 
 LASTS_S = 600
@@ -22,12 +22,12 @@ URL = "URL-OF-THE-SERVER"
 """Stands in an argument for the shell's variable."""
 
 
-def refuses(facts: Facts) -> Reason | None:
+def refuses(facts: ManifestFacts) -> TargetReason | None:
     """Every plan can be measured."""
     return None
 
 
-def files(facts: Facts) -> Mapping[str, File]:
+def files(facts: ManifestFacts) -> Mapping[str, File]:
     """A shell script that runs the tool it is asked for, and no other: two at once would measure each other's load."""
     tools = {"vllm": vllm_bench(facts), "guidellm": guidellm(facts), "aiperf": aiperf(facts)}
     names = "|".join(tools)
@@ -43,7 +43,7 @@ def files(facts: Facts) -> Mapping[str, File]:
     for name, command in tools.items():
         lines += [f"{name})", " ".join(map(quoted, command)), ";;"]
     lines += ["*)", f'echo "Usage: bash benchmarks.sh {names}" >&2', "exit 2", ";;", "esac"]
-    return {"benchmarks.sh": Text("\n".join(lines) + "\n")}
+    return {"benchmarks.sh": TextFile("\n".join(lines) + "\n")}
 
 
 def quoted(argument: str) -> str:
@@ -51,30 +51,30 @@ def quoted(argument: str) -> str:
     return '"$URL"'.join(shlex.quote(part) if part or URL not in argument else "" for part in argument.split(URL))
 
 
-def requests(facts: Facts) -> int:
+def requests(facts: ManifestFacts) -> int:
     """How many requests a run sends."""
     return min(max(math.ceil(facts.requests_per_s * LASTS_S), FEWEST), MOST)
 
 
-def tokens(facts: Facts) -> tuple[int, int, int]:
+def tokens(facts: ManifestFacts) -> tuple[int, int, int]:
     """Tokens of the prompt that differ, of its part that is alike, and of the answer."""
     alike = round(facts.lengths.cached_tokens)
     return max(round(facts.lengths.input_tokens) - alike, 1), alike, max(round(facts.lengths.output_tokens), 1)
 
 
-def deviations(facts: Facts) -> tuple[int, int]:
+def deviations(facts: ManifestFacts) -> tuple[int, int]:
     """Standard deviations of the prompt's part that differs and of the answer, in tokens."""
     different, _, answer = tokens(facts)
     return round(different * facts.prompt_variation), round(answer * facts.answer_variation)
 
 
-def limits_ms(facts: Facts) -> dict[str, float]:
+def limits_ms(facts: ManifestFacts) -> dict[str, float]:
     """The limits that apply, by their names here."""
     seconds = {"ttft": facts.limits.ttft_s, "itl": facts.limits.itl_s, "e2e": facts.limits.e2e_s}
     return {name: round(value * MS_PER_S, 3) for name, value in seconds.items() if math.isfinite(value)}
 
 
-def vllm_bench(facts: Facts) -> list[str]:
+def vllm_bench(facts: ManifestFacts) -> list[str]:
     """``vllm bench serve``, whose lengths are uniform around their mean: as wide as those of the plan vary."""
     different, alike, answer = tokens(facts)
     names = {"ttft": "ttft", "itl": "tpot", "e2e": "e2el"}
@@ -107,7 +107,7 @@ def half_width(variation: float) -> float:
     return round(min(math.sqrt(3.0) * variation, WIDEST), 4)
 
 
-def guidellm(facts: Facts) -> list[str]:
+def guidellm(facts: ManifestFacts) -> list[str]:
     """GuideLLM with Poisson arrivals."""
     different, alike, answer = tokens(facts)
     backend = {"kind": "openai_http", "target": URL, "model": facts.checkpoint.served_as}
@@ -126,7 +126,7 @@ def guidellm(facts: Facts) -> list[str]:
     return ["guidellm", "run", *flattened(options)]
 
 
-def aiperf(facts: Facts) -> list[str]:
+def aiperf(facts: ManifestFacts) -> list[str]:
     """AIPerf with Poisson arrivals."""
     different, alike, answer = tokens(facts)
     options: dict[str, str | int | float | bool] = {

@@ -25,9 +25,9 @@ from sharing.manifests import (
     production_stack,
     triton,
 )
-from sharing.manifests.facts import Facts, facts_of
+from sharing.manifests.facts import ManifestFacts, facts_of
 from sharing.manifests.readme import readme
-from sharing.manifests.targets import File, Json, ManifestTarget, Reason, Yaml
+from sharing.manifests.targets import File, Json, ManifestTarget, TargetReason, Yaml
 from sizing.base.result import Plan
 from sizing.planning.answered import Answer
 
@@ -69,7 +69,7 @@ def manifests(answer: Answer) -> dict[str, str]:
     return contents | {INDEX: index(answer.plan, contents)}
 
 
-def _of_one(facts: Facts, prefix: str = "") -> dict[str, str]:
+def _of_one(facts: ManifestFacts, prefix: str = "") -> dict[str, str]:
     """The files of one fleet, whose names begin with ``prefix``."""
     left_out = refused(facts)
     files = {target.id: target.files(facts) for target in TARGETS if target not in left_out}
@@ -88,7 +88,7 @@ def _of_fleets(answer: Answer) -> dict[str, str]:
     return contents | {README: fleets.readme(answer, each, written)}
 
 
-def refused(facts: Facts) -> dict[ManifestTarget, Reason]:
+def refused(facts: ManifestFacts) -> dict[ManifestTarget, TargetReason]:
     """The targets that cannot express the deployment, each with its reason."""
     reasons = ((target, target.refuses(facts)) for target in TARGETS)
     return {target: reason for target, reason in reasons if reason is not None}

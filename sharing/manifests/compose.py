@@ -8,20 +8,20 @@ from typing import Any
 
 from sharing.manifests import processors
 from sharing.manifests.arguments import SETTINGS, serving_command, trtllm_rest
-from sharing.manifests.facts import Facts, Group
+from sharing.manifests.facts import InstanceGroup, ManifestFacts
 from sharing.manifests.pods import CACHE, PORT
-from sharing.manifests.targets import File, ManifestTarget, Reason, Yaml, aggregated
+from sharing.manifests.targets import File, ManifestTarget, TargetReason, Yaml, aggregated
 
 AMD_DEVICES = ["/dev/kfd", "/dev/dri"]
 
 
-def refuses(facts: Facts) -> Reason | None:
+def refuses(facts: ManifestFacts) -> TargetReason | None:
     """Aggregated plans whose instances are all in one server."""
     reason = aggregated(facts, ("vllm", "sglang", "trtllm", *processors.ENGINES))
-    return reason or (Reason.SEVERAL_SERVERS if facts.deployment.gpus > facts.node_gpus else None)
+    return reason or (TargetReason.SEVERAL_SERVERS if facts.deployment.gpus > facts.node_gpus else None)
 
 
-def files(facts: Facts) -> Mapping[str, File]:
+def files(facts: ManifestFacts) -> Mapping[str, File]:
     """A service for each instance, on GPUs and a port of its own."""
     (group,) = facts.groups
     services = {f"{facts.name}-{i}": instance(facts, group, i) for i in range(group.instances)}
@@ -31,8 +31,8 @@ def files(facts: Facts) -> Mapping[str, File]:
     return {"compose.yaml": Yaml((document,))}
 
 
-def instance(facts: Facts, group: Group, index: int) -> dict[str, Any]:
-    """One instance."""
+def instance(facts: ManifestFacts, group: InstanceGroup, index: int) -> dict[str, Any]:
+    """The service of instance ``index``, with GPUs of its own."""
     assert facts.hardware is not None
     ids = [str(gpu) for gpu in range(index * group.gpus, (index + 1) * group.gpus)]
     out: dict[str, Any] = {

@@ -6,9 +6,9 @@ import math
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from sharing.manifests.facts import Facts
+from sharing.manifests.facts import ManifestFacts
 from sharing.manifests.metrics import LATENCIES, Metrics, metrics_of
-from sharing.manifests.targets import Document, File, Json, ManifestTarget, Reason
+from sharing.manifests.targets import Document, File, Json, ManifestTarget, TargetReason
 
 SCHEMA_VERSION = 41
 WIDTH, HEIGHT, PER_ROW = 12, 8, 2
@@ -20,12 +20,12 @@ Line = tuple[str, float]
 """A name and a height, drawn dashed across a panel."""
 
 
-def refuses(facts: Facts) -> Reason | None:
+def refuses(facts: ManifestFacts) -> TargetReason | None:
     """Plans of an engine whose metrics are known."""
-    return None if metrics_of(facts) else Reason.NO_METRICS
+    return None if metrics_of(facts) else TargetReason.NO_METRICS
 
 
-def files(facts: Facts) -> Mapping[str, File]:
+def files(facts: ManifestFacts) -> Mapping[str, File]:
     """The dashboard to import; it asks for the Prometheus to read."""
     metrics = metrics_of(facts)
     assert metrics is not None
@@ -51,7 +51,7 @@ def _place(index: int) -> dict[str, int]:
     return {"x": index % PER_ROW * WIDTH, "y": index // PER_ROW * HEIGHT, "w": WIDTH, "h": HEIGHT}
 
 
-def panels(facts: Facts, metrics: Metrics) -> Iterator[dict[str, Any]]:
+def panels(facts: ManifestFacts, metrics: Metrics) -> Iterator[dict[str, Any]]:
     """What the plan has a figure for and the engine a metric."""
     main = facts.groups[-1]
     arriving = metrics.rate_of("first_tokens", WINDOW) or metrics.rate_of("finished", WINDOW)
@@ -72,12 +72,12 @@ def panels(facts: Facts, metrics: Metrics) -> Iterator[dict[str, Any]]:
             yield _panel(title, unit, [("Measured", expression)], lines)
 
 
-def _capacity(facts: Facts) -> float:
+def _capacity(facts: ManifestFacts) -> float:
     """Requests/s that the working instances serve within the limits."""
     return min(group.max_rps * (group.instances - group.spares) for group in facts.groups)
 
 
-def _kv(facts: Facts) -> list[Line]:
+def _kv(facts: ManifestFacts) -> list[Line]:
     one = facts.plan.per_instance
     return _known(one.kv_used_gb / one.kv_gb) if one and one.kv_gb > 0 else []
 
@@ -87,7 +87,7 @@ def _known(value: float) -> list[Line]:
     return [("Plan", value)] if value > 0 else []
 
 
-def _latency(facts: Facts, metrics: Metrics, latency: str) -> dict[str, Any] | None:
+def _latency(facts: ManifestFacts, metrics: Metrics, latency: str) -> dict[str, Any] | None:
     """A latency at the percentile of its limit, and its mean, beside plan and limit."""
     histogram = next((h for concept in LATENCIES[latency] if (h := metrics.histogram(concept))), None)
     if histogram is None or facts.plan.latency is None:

@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from sharing.manifests.arguments import Option, compact, flattened, sglang, trtllm_rest, vllm
-from sharing.manifests.facts import Facts, Group
+from sharing.manifests.facts import InstanceGroup, ManifestFacts
 from sharing.manifests.pods import HF_TOKEN, SHARED_MEMORY, labels, metadata, node_selector, resources, spread
-from sharing.manifests.targets import Document, File, ManifestTarget, Reason, Yaml, engine_and_hardware
+from sharing.manifests.targets import Document, File, ManifestTarget, TargetReason, Yaml, engine_and_hardware
 from sharing.manifests.targets_data import targets_data
 from sizing.base.choices import Routing
 from sizing.base.units import MS_PER_S
@@ -26,12 +26,12 @@ ROUTER_MODE: Mapping[Routing, str] = {
 """How the frontend spreads requests; round robin where it has nothing nearer to what the plan assumed."""
 
 
-def refuses(facts: Facts) -> Reason | None:
+def refuses(facts: ManifestFacts) -> TargetReason | None:
     """Any plan of its three engines on NVIDIA GPUs."""
     return engine_and_hardware(facts, ENGINES, image=f"dynamo_{facts.engine.id}")
 
 
-def files(facts: Facts) -> Mapping[str, File]:
+def files(facts: ManifestFacts) -> Mapping[str, File]:
     """The graph: a frontend, and workers."""
     graph = {
         "apiVersion": "nvidia.com/v1beta1",
@@ -45,13 +45,13 @@ def files(facts: Facts) -> Mapping[str, File]:
     return {"dynamo.yaml": Yaml((graph,))}
 
 
-def image(facts: Facts) -> str:
+def image(facts: ManifestFacts) -> str:
     """Dynamo's runtime with the engine of the plan."""
     assert facts.hardware is not None
     return facts.hardware.images[f"dynamo_{facts.engine.id}"]
 
 
-def frontend(facts: Facts) -> Document:
+def frontend(facts: ManifestFacts) -> Document:
     """What takes requests and spreads them."""
     mode = ROUTER_MODE[facts.scenario.deployment.routing]
     main = {
@@ -63,7 +63,7 @@ def frontend(facts: Facts) -> Document:
     return {"name": "frontend", "type": "frontend", "replicas": 1, "podTemplate": {"spec": {"containers": [main]}}}
 
 
-def worker(facts: Facts, group: Group) -> Document:
+def worker(facts: ManifestFacts, group: InstanceGroup) -> Document:
     """Instances of one kind."""
     facts, kind = facts.of(group), "worker" if group.role == "both" else group.role
     main = {
@@ -84,7 +84,7 @@ def worker(facts: Facts, group: Group) -> Document:
     return component | ({"multinode": {"nodeCount": group.nodes}} if group.nodes > 1 else {})
 
 
-def pod_template(facts: Facts, group: Group, main: Document) -> Document:
+def pod_template(facts: ManifestFacts, group: InstanceGroup, main: Document) -> Document:
     """The pods of instances of one kind, spread where each is an instance: those of one belong side by side."""
     spec = {"nodeSelector": node_selector(facts), "containers": [main]}
     own = labels(facts, group.role)
@@ -92,7 +92,7 @@ def pod_template(facts: Facts, group: Group, main: Document) -> Document:
     return {"metadata": {"labels": own}, "spec": spec | apart} if apart else {"spec": spec}
 
 
-def arguments(facts: Facts, group: Group) -> dict[str, Option]:
+def arguments(facts: ManifestFacts, group: InstanceGroup) -> dict[str, Option]:
     """The engine's own arguments as Dynamo's workers take them, and the part that an instance has."""
     role = {} if group.role == "both" else {"--disaggregation-mode": group.role}
     if facts.engine.id == "vllm":
@@ -118,18 +118,18 @@ def arguments(facts: Facts, group: Group) -> dict[str, Option]:
     }
 
 
-def request_refuses(facts: Facts) -> Reason | None:
+def request_refuses(facts: ManifestFacts) -> TargetReason | None:
     """One GPU type that it can name, and limits that it can hold."""
     if facts.engine.id not in ENGINES:
-        return Reason.ENGINE
+        return TargetReason.ENGINE
     if len(facts.gpu_types) > 1:
-        return Reason.TWO_TYPES
+        return TargetReason.TWO_TYPES
     if facts.gpu.id not in targets_data().dynamo_gpus:
-        return Reason.GPU_NAME
-    return None if sla(facts) else Reason.LIMITS
+        return TargetReason.GPU_NAME
+    return None if sla(facts) else TargetReason.LIMITS
 
 
-def sla(facts: Facts) -> dict[str, float] | None:
+def sla(facts: ManifestFacts) -> dict[str, float] | None:
     """The limits in ms as a request can say them: TTFT and ITL, or E2E alone; None for any other combination."""
     limits = facts.limits
     if math.isfinite(limits.ttft_s) and math.isfinite(limits.itl_s):
@@ -138,7 +138,7 @@ def sla(facts: Facts) -> dict[str, float] | None:
     return {"e2eLatency": round(limits.e2e_s * MS_PER_S, 3)} if alone else None
 
 
-def request_files(facts: Facts) -> Mapping[str, File]:
+def request_files(facts: ManifestFacts) -> Mapping[str, File]:
     """The questions, one to one."""
     request = {
         "apiVersion": "nvidia.com/v1beta1",

@@ -13,7 +13,7 @@ import numpy as np
 from sharing.document import file_stem
 from sharing.errors import NothingToDeploy
 from sharing.manifests.checkpoint import ServedCheckpoint, checkpoint_of
-from sharing.manifests.targets_data import Hardware, hardware_of, targets_data
+from sharing.manifests.targets_data import AcceleratorVendor, hardware_of, targets_data
 from sizing.base.deployed import Deployed, Drafts, Pool
 from sizing.base.mixed import PoolOfType
 from sizing.base.result import Plan
@@ -53,7 +53,7 @@ STORAGE_STEP_GB = 10
 
 
 @dataclass(frozen=True, kw_only=True)
-class Group:
+class InstanceGroup:
     """Instances of one kind. ``gpus`` of one instance are spread over ``nodes``; rates in requests/s per instance.
 
     ``in_flight`` is the mean number of requests in flight of one instance at the planned load, 0 where a measured
@@ -89,7 +89,7 @@ class Group:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Facts:
+class ManifestFacts:
     """All that a manifest says; ``start_up_s``: what a start takes at most, None where storage is not stated.
     ``gpu``, ``hardware``: of the instances that generate answers, see :meth:`of`.
     ``prompt_variation``, ``answer_variation``: coefficients of variation of lengths."""
@@ -103,8 +103,8 @@ class Facts:
     checkpoint: ServedCheckpoint
     engine: Engine
     gpu: Gpu
-    hardware: Hardware | None
-    groups: tuple[Group, ...]
+    hardware: AcceleratorVendor | None
+    groups: tuple[InstanceGroup, ...]
     node_gpus: int
     context: int
     storage_gb: int
@@ -127,7 +127,7 @@ class Facts:
         """The GPU types of all instances: two where prefill and decode are on different ones."""
         return tuple({group.gpu.id: group.gpu for group in self.groups}.values())
 
-    def of(self, group: Group) -> Facts:
+    def of(self, group: InstanceGroup) -> ManifestFacts:
         """The same as its instances need it: with their GPU, and the labels and images that go with it."""
         if group.gpu.id == self.gpu.id:
             return self
@@ -151,7 +151,7 @@ class Facts:
         """
         return self.model.hf_architecture not in targets_data().no_prefix_caching.get(self.engine.id, ())
 
-    def memory_fraction(self, group: Group) -> float:
+    def memory_fraction(self, group: InstanceGroup) -> float:
         """Share of a GPU's memory that the engine is told to use in an instance of the group."""
         return self.engine.fraction(self.gpu, group.tp * group.pp, encoder=self.model.params_vision > 0)
 
@@ -161,7 +161,7 @@ class Facts:
         return self.deployment.kv_precision == "fp8"
 
 
-def facts_of(answer: Answer) -> Facts:
+def facts_of(answer: Answer) -> ManifestFacts:
     """What is deployed. Raises NothingToDeploy where nothing meets the limits, InvalidScenario as the plan did."""
     scenario, plan, question = answer.scenario, answer.plan, answer.question
     deployment = plan.deployment
@@ -171,7 +171,7 @@ def facts_of(answer: Answer) -> Facts:
     engine = with_fraction(resolve_engine(deployment.engine), scenario.deployment.memory_fraction)
     gpu = custom.get(deployment.gpu) or gpus()[deployment.gpu]
     checkpoint = checkpoint_of(scenario, question.model, deployment, gpu.vendor)
-    return Facts(
+    return ManifestFacts(
         name=dns_label(scenario.name),
         title=scenario.name,
         scenario=scenario,
@@ -257,7 +257,7 @@ class _Steps:
         return sequences, max(self.engine.budget(gpu), drafted)
 
 
-def _groups(plan: Plan, deployment: Deployed, steps: _Steps, answer: Answer, gpu: Gpu) -> tuple[Group, ...]:
+def _groups(plan: Plan, deployment: Deployed, steps: _Steps, answer: Answer, gpu: Gpu) -> tuple[InstanceGroup, ...]:
     one, first = plan.per_instance, plan.per_prefill_instance
     assert one is not None
     here = _Nodes(gpu, node_gpus(deployment))
@@ -290,10 +290,12 @@ def _of_types(answer: Answer) -> tuple[_Nodes, _Nodes]:
     return _Nodes(prefill.gpu, node_gpus(apart.prefill)), _Nodes(decode.gpu, node_gpus(apart.decode))
 
 
-def _group(role: Role, kind: Deployed | Pool, load: tuple[float, float, float], there: _Nodes, steps: _Steps) -> Group:
+def _group(
+    role: Role, kind: Deployed | Pool, load: tuple[float, float, float], there: _Nodes, steps: _Steps
+) -> InstanceGroup:
     sequences, budget = steps.limits(kind.dp, there.gpu)
     rps, max_rps, in_flight = load
-    return Group(
+    return InstanceGroup(
         role=role,
         gpu=there.gpu,
         node_gpus=there.gpus,

@@ -13,7 +13,7 @@ from typing import Any
 
 from sharing.manifests.balancer import API
 from sharing.manifests.checkpoint import BY_PATH, FILL_IN
-from sharing.manifests.facts import LONGEST_NAME, Facts, facts_of
+from sharing.manifests.facts import LONGEST_NAME, ManifestFacts, facts_of
 from sharing.manifests.kubernetes import refuses as no_service
 from sharing.manifests.pods import PORT
 from sharing.manifests.readme import answer as answered
@@ -34,7 +34,7 @@ def prefix(number: int) -> str:
     return f"fleet-{number}-"
 
 
-def facts_of_fleets(answer: Answer) -> tuple[Facts, ...]:
+def facts_of_fleets(answer: Answer) -> tuple[ManifestFacts, ...]:
     """The facts of each fleet of a mix, in the order of their prompts, with names of their own.
 
     The name that a model is served as is one of them, by which metrics are told apart; an engine that serves a model
@@ -44,7 +44,7 @@ def facts_of_fleets(answer: Answer) -> tuple[Facts, ...]:
     return tuple(_named(facts_of(part), whole, number) for number, part in enumerate(answer.fleets, start=1))
 
 
-def _named(facts: Facts, whole: Facts, number: int) -> Facts:
+def _named(facts: ManifestFacts, whole: ManifestFacts, number: int) -> ManifestFacts:
     end = f"-fleet-{number}"
     checkpoint = facts.checkpoint
     if facts.engine.id not in BY_PATH:
@@ -53,7 +53,7 @@ def _named(facts: Facts, whole: Facts, number: int) -> Facts:
     return replace(facts, name=name, title=f"{whole.title}, fleet {number}", checkpoint=checkpoint)
 
 
-def router(answer: Answer, fleets: Sequence[Facts]) -> Yaml:
+def router(answer: Answer, fleets: Sequence[ManifestFacts]) -> Yaml:
     """The configuration of LiteLLM in front of the Services of all fleets, for clients that know one model."""
     mixed, called = _mixed(answer), facts_of(answer).checkpoint.served_as
     by_prompt = any(part.ranges for part in mixed.parts)
@@ -66,7 +66,7 @@ def router(answer: Answer, fleets: Sequence[Facts]) -> Yaml:
     return Yaml(({"model_list": deployments, "router_settings": settings},))
 
 
-def _deployment(called: str, facts: Facts, picked: Mapping[str, int], part: FleetPart) -> Document:
+def _deployment(called: str, facts: ManifestFacts, picked: Mapping[str, int], part: FleetPart) -> Document:
     """One fleet as LiteLLM knows it; the longest prompt that it takes is one token below the next fleet's shortest."""
     below = part.ranges[-1].below_tokens if part.ranges else None
     one: dict[str, Any] = {
@@ -81,7 +81,7 @@ def _deployment(called: str, facts: Facts, picked: Mapping[str, int], part: Flee
     return one if below is None else one | {"model_info": {"max_input_tokens": int(below) - 1}}
 
 
-def address(facts: Facts) -> str:
+def address(facts: ManifestFacts) -> str:
     """Where a fleet answers: its Service in ``kubernetes.yaml``, else to be filled in."""
     host = FILL_IN if no_service(facts) else f"{facts.name}:{PORT}"
     return f"http://{host}{API.get(facts.engine.id, '/v1')}"
@@ -92,7 +92,7 @@ def _mixed(answer: Answer) -> MixedFleet:
     return answer.plan.mixed
 
 
-def readme(answer: Answer, fleets: Sequence[Facts], written: Mapping[str, Sequence[str]]) -> str:
+def readme(answer: Answer, fleets: Sequence[ManifestFacts], written: Mapping[str, Sequence[str]]) -> str:
     """README.md of the whole; ``written`` has the files of each fleet by its name."""
     parts = [
         f"# {as_line(facts_of(answer).title)}: deployment manifests of a mixed fleet",
@@ -106,7 +106,9 @@ def readme(answer: Answer, fleets: Sequence[Facts], written: Mapping[str, Sequen
     return "\n\n".join(parts) + "\n"
 
 
-def _rows(answer: Answer, fleets: Sequence[Facts], written: Mapping[str, Sequence[str]]) -> Iterator[Sequence[str]]:
+def _rows(
+    answer: Answer, fleets: Sequence[ManifestFacts], written: Mapping[str, Sequence[str]]
+) -> Iterator[Sequence[str]]:
     for facts, part in zip(fleets, _mixed(answer).parts, strict=True):
         share = f"{percent(part.share)} of requests"
         requests = f"prompts {prompts(part.ranges)} ({share})" if part.ranges else share
@@ -114,7 +116,7 @@ def _rows(answer: Answer, fleets: Sequence[Facts], written: Mapping[str, Sequenc
         yield facts.name, requests, f"{count(part.deployment.gpus)} x {facts.gpu.name}", f"{part.rps:.3g}", files
 
 
-def _routing(answer: Answer, fleets: Sequence[Facts]) -> Iterator[str]:
+def _routing(answer: Answer, fleets: Sequence[ManifestFacts]) -> Iterator[str]:
     """What sends requests where, and what cannot."""
     mixed, each = _mixed(answer), [facts.checkpoint.served_as for facts in fleets]
     if any(part.ranges for part in mixed.parts):

@@ -8,10 +8,10 @@ from typing import Any
 
 from sharing.manifests import kubernetes
 from sharing.manifests.checkpoint import FILL_IN
-from sharing.manifests.facts import Facts
+from sharing.manifests.facts import ManifestFacts
 from sharing.manifests.metrics import Metrics, metrics_of
 from sharing.manifests.pods import metadata
-from sharing.manifests.targets import File, ManifestTarget, Reason, Yaml
+from sharing.manifests.targets import File, ManifestTarget, TargetReason, Yaml
 
 LEAST_IN_FLIGHT = 1.0
 """Fewest requests in flight that an instance is for: below, a single request would call for several."""
@@ -26,15 +26,15 @@ LEAST_S = 60
 """The same at least. Chosen: what two scrapes of metrics and a decision on them take."""
 
 
-def refuses(facts: Facts) -> Reason | None:
+def refuses(facts: ManifestFacts) -> TargetReason | None:
     """Plans whose instances are a Deployment or LeaderWorkerSet here, of an engine that says what is in flight."""
     if kubernetes.refuses(facts):
-        return Reason.NOTHING_TO_SCALE
+        return TargetReason.NOTHING_TO_SCALE
     metrics = metrics_of(facts)
-    return None if metrics and metrics.sum_of("running") else Reason.NO_METRICS
+    return None if metrics and metrics.sum_of("running") else TargetReason.NO_METRICS
 
 
-def files(facts: Facts) -> Mapping[str, File]:
+def files(facts: ManifestFacts) -> Mapping[str, File]:
     """What is scaled, between which counts, and by what.
 
     An instance that carries the load alone may be joined by another: else nothing would scale.
@@ -63,7 +63,7 @@ def files(facts: Facts) -> Mapping[str, File]:
     return {"keda.yaml": Yaml((scaled,))}
 
 
-def triggers(facts: Facts, metrics: Metrics) -> list[dict[str, Any]]:
+def triggers(facts: ManifestFacts, metrics: Metrics) -> list[dict[str, Any]]:
     """Requests in flight of an instance at the planned load, and the rate beyond which a limit is broken; both of all
     instances, so that the spare ones stand there at the peak, too."""
     (group,) = facts.groups

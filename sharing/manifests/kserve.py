@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from sharing.manifests.arguments import compact, flattened, vllm
-from sharing.manifests.facts import Facts, Group
+from sharing.manifests.facts import InstanceGroup, ManifestFacts
 from sharing.manifests.pods import HF_TOKEN, POD_IP, metadata, node_selector, resources, spread
-from sharing.manifests.targets import File, ManifestTarget, Reason, Yaml, engine_and_hardware
+from sharing.manifests.targets import File, ManifestTarget, TargetReason, Yaml, engine_and_hardware
 
 KV_TRANSFER = compact({"kv_connector": "NixlConnector", "kv_role": "kv_both"})
 DERIVED = ("--tensor-parallel-size", "--served-model-name")
@@ -18,17 +18,17 @@ OVER_NODES = ("--pipeline-parallel-size", "--data-parallel-size")
 (kserve/kserve, config/llmisvcconfig, v1alpha2; read 2026-11-22)."""
 
 
-def refuses(facts: Facts) -> Reason | None:
+def refuses(facts: ManifestFacts) -> TargetReason | None:
     """Plans of vLLM whose instances are spread over nodes by pipeline stage or data-parallel rank, if at all."""
     if reason := engine_and_hardware(facts, ("vllm",)):
         return reason
     if any(group.pp > 1 and group.dp > 1 for group in facts.groups):
-        return Reason.MIXED
+        return TargetReason.MIXED
     spread = [group for group in facts.groups if group.nodes > 1]
-    return Reason.TENSOR_OVER_NODES if any((g.pp * g.dp) % g.nodes for g in spread) else None
+    return TargetReason.TENSOR_OVER_NODES if any((g.pp * g.dp) % g.nodes for g in spread) else None
 
 
-def files(facts: Facts) -> Mapping[str, File]:
+def files(facts: ManifestFacts) -> Mapping[str, File]:
     """One service; its main workload decodes where prefill is apart."""
     *prefill, main = facts.groups
     spec: dict[str, Any] = {
@@ -47,7 +47,7 @@ def files(facts: Facts) -> Mapping[str, File]:
     return {"kserve.yaml": Yaml((service,))}
 
 
-def workload(facts: Facts, group: Group) -> dict[str, Any]:
+def workload(facts: ManifestFacts, group: InstanceGroup) -> dict[str, Any]:
     """Replicas, parallelism and pods of instances of one kind."""
     parallelism: dict[str, Any] = {"tensor": group.tp}
     if group.pp > 1:
@@ -64,7 +64,7 @@ def workload(facts: Facts, group: Group) -> dict[str, Any]:
     return out | ({"worker": pod} if group.nodes > 1 else {})
 
 
-def pod_labels(facts: Facts, group: Group) -> dict[str, str]:
+def pod_labels(facts: ManifestFacts, group: InstanceGroup) -> dict[str, str]:
     """How KServe labels the pods that answer (kserve/kserve, controller llmisvc; read 2026-11-26)."""
     leads = "-leader" if group.nodes > 1 else ""
     prefill = "-prefill" if group.role == "prefill" else ""
@@ -74,7 +74,7 @@ def pod_labels(facts: Facts, group: Group) -> dict[str, str]:
     }
 
 
-def container(facts: Facts, group: Group) -> dict[str, Any]:
+def container(facts: ManifestFacts, group: InstanceGroup) -> dict[str, Any]:
     """The container that KServe's own template is merged with: arguments, token, GPUs."""
     derived = (*DERIVED, *OVER_NODES) if group.nodes > 1 else DERIVED
     options = {k: v for k, v in vllm(facts, group).items() if k not in derived}

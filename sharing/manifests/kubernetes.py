@@ -9,7 +9,7 @@ from typing import Any
 
 from sharing.manifests import nim, processors
 from sharing.manifests.arguments import SETTINGS, over_nodes, serving_command, trtllm_rest
-from sharing.manifests.facts import Facts, Group
+from sharing.manifests.facts import InstanceGroup, ManifestFacts
 from sharing.manifests.pods import (
     ANSWERS,
     PORT,
@@ -22,7 +22,7 @@ from sharing.manifests.pods import (
     pod,
     service,
 )
-from sharing.manifests.targets import File, ManifestTarget, Reason, Yaml, aggregated, ranks_over_nodes
+from sharing.manifests.targets import File, ManifestTarget, TargetReason, Yaml, aggregated, ranks_over_nodes
 
 LEADER, RANK = "LWS_LEADER_ADDRESS", "LWS_WORKER_INDEX"
 """Variables that LeaderWorkerSet puts into every container."""
@@ -39,17 +39,17 @@ Part = dict[str, Any]
 """An object or a part of one."""
 
 
-def refuses(facts: Facts) -> Reason | None:
+def refuses(facts: ManifestFacts) -> TargetReason | None:
     """Aggregated plans of vLLM, SGLang and engines of processors; of TensorRT-LLM and NIM with each instance on one
     node."""
     if reason := aggregated(facts, ("vllm", "sglang", *ON_ONE_NODE, *processors.ENGINES)):
         return reason
     if facts.engine.id in ON_ONE_NODE and facts.nodes > 1:
-        return Reason.SEVERAL_NODES
-    return Reason.RANKS_OVER_NODES if ranks_over_nodes(facts) else None
+        return TargetReason.SEVERAL_NODES
+    return TargetReason.RANKS_OVER_NODES if ranks_over_nodes(facts) else None
 
 
-def files(facts: Facts) -> Mapping[str, File]:
+def files(facts: ManifestFacts) -> Mapping[str, File]:
     """One file with volume, settings that an engine takes from a file, instances, Service and what maintenance may
     take of them."""
     (group,) = facts.groups
@@ -58,7 +58,7 @@ def files(facts: Facts) -> Mapping[str, File]:
     return {"kubernetes.yaml": Yaml((model_volume(facts), *beside, *objects, *disruption_budgets(facts)))}
 
 
-def settings(facts: Facts, group: Group) -> Part:
+def settings(facts: ManifestFacts, group: InstanceGroup) -> Part:
     """What trtllm-serve takes from a file alone. JSON is YAML, too, and a ConfigMap holds text."""
     text = json.dumps(trtllm_rest(facts, group), indent=2) + "\n"
     return {
@@ -70,8 +70,8 @@ def settings(facts: Facts, group: Group) -> Part:
 
 
 def instances(
-    facts: Facts,
-    group: Group,
+    facts: ManifestFacts,
+    group: InstanceGroup,
     *,
     suffix: str = "",
     port: int = PORT,
@@ -99,7 +99,9 @@ def instances(
     return leader_worker_set(facts, group, leader, worker, suffix)
 
 
-def engine(facts: Facts, group: Group, extra: tuple[str, ...], port: int | None, env: Sequence[Part]) -> Part:
+def engine(
+    facts: ManifestFacts, group: InstanceGroup, extra: tuple[str, ...], port: int | None, env: Sequence[Part]
+) -> Part:
     """The container of the engine; one without a port is a worker of another node's leader."""
     assert facts.hardware is not None
     started_by_image = facts.engine.id == "nim"
@@ -120,7 +122,7 @@ def engine(facts: Facts, group: Group, extra: tuple[str, ...], port: int | None,
     )
 
 
-def leader_worker_set(facts: Facts, group: Group, leader: Part, worker: Part, suffix: str) -> Part:
+def leader_worker_set(facts: ManifestFacts, group: InstanceGroup, leader: Part, worker: Part, suffix: str) -> Part:
     """Instances of a leader, which answers, and workers on the other nodes."""
     return {
         "apiVersion": "leaderworkerset.x-k8s.io/v1",

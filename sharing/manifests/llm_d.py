@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from sharing.manifests.checkpoint import FILL_IN
-from sharing.manifests.facts import Facts, Group
+from sharing.manifests.facts import InstanceGroup, ManifestFacts
 from sharing.manifests.kserve import KV_TRANSFER
 from sharing.manifests.kubernetes import instances
 from sharing.manifests.pods import ANSWERS, POD_IP, PORT, disruption_budgets, labels, metadata, model_volume
@@ -14,7 +14,7 @@ from sharing.manifests.targets import (
     Document,
     File,
     ManifestTarget,
-    Reason,
+    TargetReason,
     Yaml,
     engine_and_hardware,
     ranks_over_nodes,
@@ -26,20 +26,20 @@ BEHIND_SIDECAR = 8200
 """Port of a decoding engine, in front of which the routing sidecar listens on the port of the pool."""
 
 
-def refuses(facts: Facts) -> Reason | None:
+def refuses(facts: ManifestFacts) -> TargetReason | None:
     """Why llm-d cannot express a plan, as of another engine than vLLM; None where it can."""
     if reason := engine_and_hardware(facts, ("vllm",)):
         return reason
-    return Reason.RANKS_OVER_NODES if ranks_over_nodes(facts) else None
+    return TargetReason.RANKS_OVER_NODES if ranks_over_nodes(facts) else None
 
 
-def files(facts: Facts) -> Mapping[str, File]:
+def files(facts: ManifestFacts) -> Mapping[str, File]:
     """Volume, pods, what maintenance may take of them, pool and route in one file."""
     objects = [*(workload(facts, group) for group in facts.groups), *disruption_budgets(facts)]
     return {"llm-d.yaml": Yaml((model_volume(facts), *objects, pool(facts), route(facts)))}
 
 
-def workload(facts: Facts, group: Group) -> Document:
+def workload(facts: ManifestFacts, group: InstanceGroup) -> Document:
     """The pods of instances of one kind; those that decode have the prompt computed elsewhere first."""
     if group.role == "both":
         return instances(facts, group)
@@ -65,7 +65,7 @@ def sidecar() -> dict[str, Any]:
     }
 
 
-def pool(facts: Facts) -> Document:
+def pool(facts: ManifestFacts) -> Document:
     """The pods that requests are spread over, and who picks one."""
     return {
         "apiVersion": "inference.networking.k8s.io/v1",
@@ -83,7 +83,7 @@ def pool(facts: Facts) -> Document:
     }
 
 
-def route(facts: Facts) -> Document:
+def route(facts: ManifestFacts) -> Document:
     """From the gateway, which is the cluster's, to the pool."""
     backend = {"group": "inference.networking.k8s.io", "kind": "InferencePool", "name": facts.name}
     return {

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from collectors.vocabulary import Candidate, EngineVocabulary, engine_vocabularies
+from collectors.vocabulary import EngineVocabulary, MetricCandidate, engine_vocabularies
 from collectors.vocabulary.detect import DetectedEngine
 from collectors.vocabulary.expressions import Scope, scope_of, selected
-from sharing.manifests.facts import Facts
+from sharing.manifests.facts import ManifestFacts
 
 VOCABULARY = {"vllm": "vllm", "sglang": "sglang", "trtllm": "trtllm_serve", "nim": "vllm"}
 """The vocabulary of each engine that exposes latencies as histograms with buckets that are known; NIM exposes those of
@@ -43,26 +43,26 @@ class Metrics:
         rate = f"rate({selected(counter, counter.counter or '', self.scope)}[{window}])"
         return f"sum({self.scope.once(rate)})"
 
-    def histogram(self, concept: str) -> Candidate | None:
+    def histogram(self, concept: str) -> MetricCandidate | None:
         """The histogram of a concept."""
         return next((use for use in self._uses(concept) if use.histogram), None)
 
-    def buckets(self, histogram: Candidate, edge: float | None = None) -> str:
+    def buckets(self, histogram: MetricCandidate, edge: float | None = None) -> str:
         """The buckets of a histogram: all, or the one that ends at ``edge`` as Python's exporters write it."""
         extra = "" if edge is None else f'le="{float(edge)}"'
         inside = self.scope.selection(extra=",".join(part for part in (extra, histogram.where) if part))
         return f"{histogram.histogram}_bucket{{{inside}}}"
 
-    def count(self, histogram: Candidate) -> str:
+    def count(self, histogram: MetricCandidate) -> str:
         """How many a histogram counted."""
         return selected(histogram, f"{histogram.histogram}_count", self.scope)
 
-    def _uses(self, concept: str) -> tuple[Candidate, ...]:
+    def _uses(self, concept: str) -> tuple[MetricCandidate, ...]:
         known = self.vocabulary.concepts.get(concept)
         return known.use if known else ()
 
 
-def metrics_of(facts: Facts) -> Metrics | None:
+def metrics_of(facts: ManifestFacts) -> Metrics | None:
     """The metrics of the plan's engine under the name that the model is served as; None where they are not known."""
     name = VOCABULARY.get(facts.engine.id)
     if name is None:

@@ -8,7 +8,7 @@ from typing import Any
 
 from sharing.manifests.arguments import flattened, vllm
 from sharing.manifests.checkpoint import FILL_IN
-from sharing.manifests.facts import Facts, Group
+from sharing.manifests.facts import InstanceGroup, ManifestFacts
 from sharing.manifests.pods import (
     CACHE,
     HF_TOKEN,
@@ -19,7 +19,7 @@ from sharing.manifests.pods import (
     node_selector,
     resources,
 )
-from sharing.manifests.targets import File, ManifestTarget, Reason, Yaml, aggregated
+from sharing.manifests.targets import File, ManifestTarget, TargetReason, Yaml, aggregated
 
 PULL_SECRET, AUTH_SECRET = "ngc-secret", "ngc-api-secret"
 """Secrets with the login of NVIDIA's registry, and with its key; no file here contains one."""
@@ -30,17 +30,17 @@ KEY = {
 CACHE_PATH = {"name": "NIM_CACHE_PATH", "value": CACHE}
 
 
-def refuses(facts: Facts) -> Reason | None:
+def refuses(facts: ManifestFacts) -> TargetReason | None:
     """Why NIM cannot express a plan, as one of pools or of another engine; None where it can."""
     if reason := aggregated(facts, ("nim",)):
         return reason
     (group,) = facts.groups
     if facts.nodes > 1 and group.dp > 1:
-        return Reason.RANKS_OVER_NODES
-    return Reason.STAGES if facts.nodes > 1 and group.pp != facts.nodes else None
+        return TargetReason.RANKS_OVER_NODES
+    return TargetReason.STAGES if facts.nodes > 1 and group.pp != facts.nodes else None
 
 
-def files(facts: Facts) -> Mapping[str, File]:
+def files(facts: ManifestFacts) -> Mapping[str, File]:
     """The service; its volume is a NIMCache that the operator fills."""
     (group,) = facts.groups
     assert facts.hardware is not None
@@ -77,7 +77,7 @@ def files(facts: Facts) -> Mapping[str, File]:
     return {"nim.yaml": Yaml((service,))}
 
 
-def apart(facts: Facts) -> dict[str, Any]:
+def apart(facts: ManifestFacts) -> dict[str, Any]:
     """The operator spreads nothing evenly, so that instances rather lie apart in what may fail; it labels their pods by
     the name of what it makes (NIM Operator 3.1, nimservice_types.go)."""
     pods = {"matchLabels": {"app": facts.name}}
@@ -88,7 +88,7 @@ def apart(facts: Facts) -> dict[str, Any]:
     return {"affinity": rather} if terms and facts.nodes == 1 else {}
 
 
-def environment(facts: Facts, group: Group) -> list[dict[str, Any]]:
+def environment(facts: ManifestFacts, group: InstanceGroup) -> list[dict[str, Any]]:
     """What NIM serves and how: it passes on arguments of the vLLM inside (NIM LLM 2.1, environment variables)."""
     passed = shlex.join(flattened({k: v for k, v in vllm(facts, group).items() if k != "--served-model-name"}))
     return [

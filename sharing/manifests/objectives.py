@@ -6,12 +6,12 @@ import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from collectors.vocabulary import Candidate
+from collectors.vocabulary import MetricCandidate
 from collectors.vocabulary.burn_rates import BURNS, LEAST_REQUESTS, WINDOWS
-from sharing.manifests.facts import Facts
+from sharing.manifests.facts import ManifestFacts
 from sharing.manifests.metrics import LATENCIES, Metrics, metrics_of
 from sharing.manifests.pods import metadata
-from sharing.manifests.targets import Document, File, ManifestTarget, Reason, Yaml
+from sharing.manifests.targets import Document, File, ManifestTarget, TargetReason, Yaml
 
 PYRRA_WINDOW = "4w"
 
@@ -22,7 +22,7 @@ class Objective:
 
     latency: str
     measured_as: str
-    histogram: Candidate
+    histogram: MetricCandidate
     limit_s: float
     edge_s: float
     percentile: float
@@ -33,14 +33,14 @@ class Objective:
         return 1.0 - self.percentile / 100.0
 
 
-def objectives(facts: Facts, metrics: Metrics) -> tuple[Objective, ...]:
+def objectives(facts: ManifestFacts, metrics: Metrics) -> tuple[Objective, ...]:
     """One for each limit that applies and that a histogram with known buckets measures."""
     limits = {"ttft": facts.limits.ttft_s, "itl": facts.limits.itl_s, "e2e": facts.limits.e2e_s}
     given = ((latency, limit) for latency, limit in limits.items() if math.isfinite(limit))
     return tuple(one for latency, limit in given if (one := objective(facts, metrics, latency, limit)))
 
 
-def objective(facts: Facts, metrics: Metrics, latency: str, limit_s: float) -> Objective | None:
+def objective(facts: ManifestFacts, metrics: Metrics, latency: str, limit_s: float) -> Objective | None:
     """The objective of one limit; None without a histogram whose buckets are known up to the limit."""
     for concept in LATENCIES[latency]:
         histogram = metrics.histogram(concept)
@@ -63,15 +63,15 @@ def _edges(metrics: Metrics, concept: str) -> tuple[float, ...]:
     return tuple(known.get(concept) or known.get("itl" if concept == "tpot" else concept, ()))
 
 
-def refuses(facts: Facts) -> Reason | None:
+def refuses(facts: ManifestFacts) -> TargetReason | None:
     """Plans with a limit that the engine's histograms can be held against."""
     if not any(map(math.isfinite, (facts.limits.ttft_s, facts.limits.itl_s, facts.limits.e2e_s))):
-        return Reason.NO_LIMITS
+        return TargetReason.NO_LIMITS
     metrics = metrics_of(facts)
-    return None if metrics and objectives(facts, metrics) else Reason.NO_HISTOGRAM
+    return None if metrics and objectives(facts, metrics) else TargetReason.NO_HISTOGRAM
 
 
-def rule_files(facts: Facts) -> Mapping[str, File]:
+def rule_files(facts: ManifestFacts) -> Mapping[str, File]:
     """One PrometheusRule: a group of recordings and alerts for each objective."""
     metrics = metrics_of(facts)
     assert metrics is not None
@@ -97,7 +97,7 @@ def recorded(one: Objective, window: str) -> str:
     return f"inference:{one.latency}_over_limit:ratio_rate{window}"
 
 
-def recordings(facts: Facts, metrics: Metrics, one: Objective) -> Iterator[Document]:
+def recordings(facts: ManifestFacts, metrics: Metrics, one: Objective) -> Iterator[Document]:
     """The share of slower requests over every window of an alert."""
     for window in WINDOWS:
         within = f"sum(rate({metrics.buckets(one.histogram, one.edge_s)}[{window}]))"
@@ -105,7 +105,7 @@ def recordings(facts: Facts, metrics: Metrics, one: Objective) -> Iterator[Docum
         yield {"record": recorded(one, window), "expr": f"1 - {within} / {everything}", "labels": {"plan": facts.name}}
 
 
-def burn_alerts(facts: Facts, metrics: Metrics, one: Objective) -> Iterator[Document]:
+def burn_alerts(facts: ManifestFacts, metrics: Metrics, one: Objective) -> Iterator[Document]:
     """An alert for each burn rate that can be reached: not more than all requests can be slower."""
     for burn in BURNS:
         share = burn.factor * one.budget
@@ -135,14 +135,14 @@ def description(one: Objective) -> str:
     )
 
 
-def pyrra_files(facts: Facts) -> Mapping[str, File]:
+def pyrra_files(facts: ManifestFacts) -> Mapping[str, File]:
     """One ServiceLevelObjective for each objective."""
     metrics = metrics_of(facts)
     assert metrics is not None
     return {"pyrra.yaml": Yaml(tuple(level(facts, metrics, one) for one in objectives(facts, metrics)))}
 
 
-def level(facts: Facts, metrics: Metrics, one: Objective) -> Document:
+def level(facts: ManifestFacts, metrics: Metrics, one: Objective) -> Document:
     """An objective as Pyrra has it."""
     return {
         "apiVersion": "pyrra.dev/v1alpha1",

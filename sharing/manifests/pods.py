@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, assert_never
 
 from sharing.manifests.checkpoint import FILL_IN
-from sharing.manifests.facts import Facts
+from sharing.manifests.facts import ManifestFacts
 
 PORT = 8000
 SECRET = "hf-token"
@@ -36,18 +36,18 @@ HF_HOME = {"name": "HF_HOME", "value": CACHE}
 POD_IP = {"valueFrom": {"fieldRef": {"fieldPath": "status.podIP"}}}
 
 
-def labels(facts: Facts, role: str = "") -> dict[str, str]:
+def labels(facts: ManifestFacts, role: str = "") -> dict[str, str]:
     """Labels of an object of this plan."""
     own = {"app.kubernetes.io/name": facts.name, "app.kubernetes.io/part-of": "inference"}
     return own | ({"llm-d.ai/role": role} if role else {})
 
 
-def metadata(facts: Facts, suffix: str = "") -> dict[str, Any]:
+def metadata(facts: ManifestFacts, suffix: str = "") -> dict[str, Any]:
     """Name and labels; objects of one kind are told apart by ``suffix``."""
     return {"name": f"{facts.name}{suffix}", "labels": labels(facts)}
 
 
-def resources(facts: Facts, gpus: int) -> dict[str, Any]:
+def resources(facts: ManifestFacts, gpus: int) -> dict[str, Any]:
     """GPUs of a container, and the processors and memory that go with them; only GPUs are limited. On a machine without
     GPUs most of its memory."""
     assert facts.hardware is not None
@@ -58,13 +58,13 @@ def resources(facts: Facts, gpus: int) -> dict[str, Any]:
     return {"limits": amount, "requests": amount | beside}
 
 
-def node_selector(facts: Facts) -> dict[str, str]:
+def node_selector(facts: ManifestFacts) -> dict[str, str]:
     """The label of nodes with the planned GPU, to fill in where it is not known what they call it."""
     assert facts.hardware is not None
     return {facts.hardware.label: facts.hardware.products.get(facts.gpu.id, FILL_IN)}
 
 
-def spread(facts: Facts, selector: Mapping[str, str]) -> dict[str, Any]:
+def spread(facts: ManifestFacts, selector: Mapping[str, str]) -> dict[str, Any]:
     """The part of a pod by which those that a selector finds lie evenly over what may fail, so that a loss takes no
     more of them than the plan has to spare; empty where it plans for none. What has failed is not counted with."""
     strictness = ("DoNotSchedule", "ScheduleAnyway")
@@ -81,7 +81,7 @@ def spread(facts: Facts, selector: Mapping[str, str]) -> dict[str, Any]:
     return {"topologySpreadConstraints": constraints} if constraints else {}
 
 
-def lost_together(facts: Facts) -> tuple[str, ...]:
+def lost_together(facts: ManifestFacts) -> tuple[str, ...]:
     """Labels of nodes that fail together as the scenario asks, the larger first: a zone for a site, and a system."""
     system = RACK if facts.in_racks else HOST
     match facts.scenario.deployment.redundancy:
@@ -95,7 +95,7 @@ def lost_together(facts: Facts) -> tuple[str, ...]:
             assert_never(unknown)
 
 
-def disruption_budgets(facts: Facts) -> tuple[dict[str, Any], ...]:
+def disruption_budgets(facts: ManifestFacts) -> tuple[dict[str, Any], ...]:
     """For each kind of instances with spare ones: no more of them are taken for maintenance at a time."""
     return tuple(
         {
@@ -113,7 +113,7 @@ def disruption_budgets(facts: Facts) -> tuple[dict[str, Any], ...]:
 
 
 def container(
-    facts: Facts,
+    facts: ManifestFacts,
     *,
     name: str,
     image: str,
@@ -145,7 +145,7 @@ def container(
 
 
 def pod(
-    facts: Facts,
+    facts: ManifestFacts,
     containers: Sequence[dict[str, Any]],
     *,
     role: str = "",
@@ -181,7 +181,7 @@ def pod(
     return {"metadata": about, "spec": spec}
 
 
-def deployment(facts: Facts, template: dict[str, Any], replicas: int, suffix: str = "") -> dict[str, Any]:
+def deployment(facts: ManifestFacts, template: dict[str, Any], replicas: int, suffix: str = "") -> dict[str, Any]:
     """A Deployment that replaces instances one by one within the GPUs there are."""
     return {
         "apiVersion": "apps/v1",
@@ -196,7 +196,7 @@ def deployment(facts: Facts, template: dict[str, Any], replicas: int, suffix: st
     }
 
 
-def service(facts: Facts, selector: dict[str, str], port: int = PORT) -> dict[str, Any]:
+def service(facts: ManifestFacts, selector: dict[str, str], port: int = PORT) -> dict[str, Any]:
     """A Service in front of the instances."""
     return {
         "apiVersion": "v1",
@@ -206,7 +206,7 @@ def service(facts: Facts, selector: dict[str, str], port: int = PORT) -> dict[st
     }
 
 
-def model_volume(facts: Facts) -> dict[str, Any]:
+def model_volume(facts: ManifestFacts) -> dict[str, Any]:
     """The volume that the weights are downloaded to once, for all pods."""
     return {
         "apiVersion": "v1",

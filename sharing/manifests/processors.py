@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from sharing.manifests.facts import Facts, Group
+from sharing.manifests.facts import InstanceGroup, ManifestFacts
 from sharing.manifests.pods import CACHE
 
 ENGINES = ("llamacpp", "openvino")
@@ -23,7 +23,7 @@ ENVIRONMENT: Mapping[str, Mapping[str, str]] = {"llamacpp": {"LLAMA_CACHE": CACH
 Option = str | int | bool
 
 
-def llamacpp(facts: Facts, group: Group) -> dict[str, Option]:
+def llamacpp(facts: ManifestFacts, group: InstanceGroup) -> dict[str, Option]:
     """Options of llama-server (ggml-org/llama.cpp@00dc805, tools/server/README.md). Its slots share one KV cache, so
     that a long request may use what others leave."""
     each = facts.plan.per_instance
@@ -43,7 +43,7 @@ def llamacpp(facts: Facts, group: Group) -> dict[str, Option]:
     return options
 
 
-def openvino(facts: Facts, group: Group) -> dict[str, Option]:
+def openvino(facts: ManifestFacts, group: InstanceGroup) -> dict[str, Option]:
     """Options of OpenVINO Model Server (openvinotoolkit/model_server, tag v2025.4, docs/parameters.md and
     src/graph_export/graph_cli_parser.cpp; the same at 7e4df0c of 2026-08-21)."""
     each = facts.plan.per_instance
@@ -65,7 +65,7 @@ def openvino(facts: Facts, group: Group) -> dict[str, Option]:
     return options
 
 
-def options(facts: Facts, group: Group, port: int) -> dict[str, Option]:
+def options(facts: ManifestFacts, group: InstanceGroup, port: int) -> dict[str, Option]:
     """The options of the planned server, and where it listens."""
     if facts.engine.id == "llamacpp":
         return {**llamacpp(facts, group), "--host": "0.0.0.0", "--port": port}

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from sharing.manifests.arguments import flattened, vllm
-from sharing.manifests.facts import Facts
+from sharing.manifests.facts import ManifestFacts
 from sharing.manifests.pods import CPUS_PER_GPU, MEMORY_GI_PER_GPU, SECRET, SHARED_MEMORY, node_selector
-from sharing.manifests.targets import File, ManifestTarget, Reason, Yaml, on_one_node
+from sharing.manifests.targets import File, ManifestTarget, TargetReason, Yaml, on_one_node
 from sizing.base.choices import Routing
 
 OWN_FIELDS = {
@@ -29,12 +29,12 @@ ROUTING: Mapping[Routing, str] = {
 """How the chart's router spreads requests; round robin where it has nothing nearer to what the plan assumed."""
 
 
-def refuses(facts: Facts) -> Reason | None:
+def refuses(facts: ManifestFacts) -> TargetReason | None:
     """Aggregated plans of vLLM, each instance on one node."""
     return on_one_node(facts, ("vllm",))
 
 
-def files(facts: Facts) -> Mapping[str, File]:
+def files(facts: ManifestFacts) -> Mapping[str, File]:
     """The values to install the chart with."""
     (group,) = facts.groups
     assert facts.hardware is not None
@@ -62,7 +62,7 @@ def files(facts: Facts) -> Mapping[str, File]:
     return {"production-stack-values.yaml": Yaml((values,))}
 
 
-def config(facts: Facts) -> dict[str, Any]:
+def config(facts: ManifestFacts) -> dict[str, Any]:
     """vLLM's arguments: in the chart's own fields where it has them."""
     (group,) = facts.groups
     options = vllm(facts, group)

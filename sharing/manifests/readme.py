@@ -6,9 +6,9 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from sharing.manifests import drafting
 from sharing.manifests.checkpoint import FILL_IN
-from sharing.manifests.facts import Facts, Group
+from sharing.manifests.facts import InstanceGroup, ManifestFacts
 from sharing.manifests.pods import SECRET, lost_together
-from sharing.manifests.targets import ManifestTarget, Reason
+from sharing.manifests.targets import ManifestTarget, TargetReason
 from sharing.manifests.targets_data import TargetData, hardware_of, targets_data
 from sizing.base.format import count, percent
 from sizing.base.markdown import as_line
@@ -24,7 +24,9 @@ ALTERNATIVES = (
 )
 
 
-def readme(facts: Facts, written: Mapping[str, Sequence[str]], left_out: Mapping[ManifestTarget, Reason]) -> str:
+def readme(
+    facts: ManifestFacts, written: Mapping[str, Sequence[str]], left_out: Mapping[ManifestTarget, TargetReason]
+) -> str:
     """Markdown. ``written`` has the files of each target by its id."""
     parts = [
         f"# {as_line(facts.title)}: deployment manifests",
@@ -46,7 +48,7 @@ def readme(facts: Facts, written: Mapping[str, Sequence[str]], left_out: Mapping
     return "\n\n".join(part for part in parts if part) + "\n"
 
 
-def answer(facts: Facts) -> str:
+def answer(facts: ManifestFacts) -> str:
     """The answer of the plan without its cost, which is none of those who deploy."""
     return as_line(" ".join(part.text for part in facts.plan.sentences if part.about != "cost"))
 
@@ -56,7 +58,7 @@ def data(target: str) -> TargetData:
     return targets_data().targets[target]
 
 
-def sentence(reason: Reason) -> str:
+def sentence(reason: TargetReason) -> str:
     """A reason as a sentence."""
     return f"{reason.value[0].upper()}{reason.value[1:]}."
 
@@ -76,7 +78,7 @@ def files(written: Mapping[str, Sequence[str]]) -> Iterator[Sequence[str]]:
             yield f"`{name}`", data(target).title, data(target).version
 
 
-def planned(facts: Facts) -> Iterator[str]:
+def planned(facts: ManifestFacts) -> Iterator[str]:
     """The settings that every target has in its own words."""
     yield f"Model: {as_line(facts.model.id)}, loaded as `{facts.checkpoint.name}`"
     for group in facts.groups:
@@ -104,7 +106,7 @@ def planned(facts: Facts) -> Iterator[str]:
         yield "Capacity is from a measured record, which says nothing of these settings: they are the engine's defaults"
 
 
-def _redundancy(facts: Facts, key: str) -> str:
+def _redundancy(facts: ManifestFacts, key: str) -> str:
     """What may fail, and how pods are kept apart for it."""
     lost = "site" if facts.scenario.deployment.redundancy == "site" else "system"
     over = (
@@ -118,27 +120,27 @@ def _redundancy(facts: Facts, key: str) -> str:
     )
 
 
-def _letting_in(facts: Facts) -> str:
+def _letting_in(facts: ManifestFacts) -> str:
     """Which requests the context lets in."""
     if facts.context == facts.model.max_context:
         return "the longest that the model knows"
     return "for all but one request of a thousand or so; a longer one is refused"
 
 
-def _caching(facts: Facts) -> str:
+def _caching(facts: ManifestFacts) -> str:
     if not facts.prefix_caching:
         return "off, which the engine cannot for this class of models"
     return "on" if facts.lengths.cached_tokens > 0 else "on, though the plan counts on no cached tokens"
 
 
-def _served(facts: Facts) -> Plan:
+def _served(facts: ManifestFacts) -> Plan:
     """The plan with the context that is served, which the log of a start counts with."""
     one = facts.plan.per_instance
     assert one is not None
     return facts.plan.model_copy(update={"per_instance": one.model_copy(update={"context": facts.context})})
 
 
-def _instances(facts: Facts, group: Group) -> str:
+def _instances(facts: ManifestFacts, group: InstanceGroup) -> str:
     shape = f"TP {group.tp}, PP {group.pp}, EP {group.ep}, DP {group.dp}"
     over = f" over {group.nodes} nodes" if group.nodes > 1 else ""
     spare = f", {group.spares} of them spare" if group.spares else ""
@@ -149,7 +151,7 @@ def _instances(facts: Facts, group: Group) -> str:
     )
 
 
-def to_fill_in(facts: Facts) -> Iterator[str]:
+def to_fill_in(facts: ManifestFacts) -> Iterator[str]:
     """What only those who deploy know. Search the files for the word to find each place."""
     yield f"Everything that says `{FILL_IN}` or `{FILL_IN.lower()}`: nothing starts with it."
     yield (

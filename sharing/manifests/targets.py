@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
-from sharing.manifests.facts import Facts, Group
+from sharing.manifests.facts import InstanceGroup, ManifestFacts
 
 Document = Mapping[str, Any]
 """One object of a YAML or JSON file."""
@@ -28,16 +28,16 @@ class Json:
 
 
 @dataclass(frozen=True)
-class Text:
+class TextFile:
     """A file that people read, or a shell runs."""
 
     text: str
 
 
-File = Yaml | Json | Text
+File = Yaml | Json | TextFile
 
 
-class Reason(StrEnum):
+class TargetReason(StrEnum):
     """Why a target does not express a deployment."""
 
     ENGINE = "it does not run the engine of the plan"
@@ -68,45 +68,47 @@ class ManifestTarget:
     """``refuses`` says why it cannot express a deployment, None where it can; ``files`` are then its files by name."""
 
     id: str
-    refuses: Callable[[Facts], Reason | None]
-    files: Callable[[Facts], Mapping[str, File]]
+    refuses: Callable[[ManifestFacts], TargetReason | None]
+    files: Callable[[ManifestFacts], Mapping[str, File]]
 
 
-def engine_and_hardware(facts: Facts, engines: tuple[str, ...], image: str | None = None) -> Reason | None:
+def engine_and_hardware(
+    facts: ManifestFacts, engines: tuple[str, ...], image: str | None = None
+) -> TargetReason | None:
     """Whether one of ``engines`` is planned, on hardware that has an image of it (``image``: called otherwise)."""
     if facts.engine.id not in engines:
-        return Reason.ENGINE
+        return TargetReason.ENGINE
     for hardware in (facts.of(group).hardware for group in facts.groups):
         if hardware is None or (image or facts.engine.id) not in hardware.images:
-            return Reason.HARDWARE
+            return TargetReason.HARDWARE
     reasons = (layout(facts.engine.id, group) or drafts(facts, group) for group in facts.groups)
     return next((reason for reason in reasons if reason), None)
 
 
-def aggregated(facts: Facts, engines: tuple[str, ...], image: str | None = None) -> Reason | None:
+def aggregated(facts: ManifestFacts, engines: tuple[str, ...], image: str | None = None) -> TargetReason | None:
     """The same for a target that does not know prefill and decode apart."""
     reason = engine_and_hardware(facts, engines, image)
-    return reason or (Reason.DISAGGREGATED if facts.disaggregated else None)
+    return reason or (TargetReason.DISAGGREGATED if facts.disaggregated else None)
 
 
-def on_one_node(facts: Facts, engines: tuple[str, ...], image: str | None = None) -> Reason | None:
+def on_one_node(facts: ManifestFacts, engines: tuple[str, ...], image: str | None = None) -> TargetReason | None:
     """The same for one that has each instance on one node, too."""
     reason = aggregated(facts, engines, image)
-    return reason or (Reason.SEVERAL_NODES if facts.nodes > 1 else None)
+    return reason or (TargetReason.SEVERAL_NODES if facts.nodes > 1 else None)
 
 
-def layout(engine: str, group: Group) -> Reason | None:
+def layout(engine: str, group: InstanceGroup) -> TargetReason | None:
     """Whether the engine has arguments for this parallelism."""
     if engine in ("vllm", "nim") and group.ep not in (1, group.tp * group.dp):
-        return Reason.EXPERTS
+        return TargetReason.EXPERTS
     if engine == "trtllm" and group.dp > 1 and group.tp * group.pp > 1:
-        return Reason.MIXED
+        return TargetReason.MIXED
     if engine == "sglang" and group.dp > 1 and group.pp > 1:
-        return Reason.MIXED
+        return TargetReason.MIXED
     return None
 
 
-def drafts(facts: Facts, group: Group) -> Reason | None:
+def drafts(facts: ManifestFacts, group: InstanceGroup) -> TargetReason | None:
     """Whether the engine drafts in this layout at all.
 
     SGLang 0.5.23, arg_groups/speculative_hook.py: a draft model of its own not with attention data parallelism.
@@ -116,9 +118,9 @@ def drafts(facts: Facts, group: Group) -> Reason | None:
         return None
     alone = facts.engine.id == "sglang" and not facts.speculation.method and group.dp > 1
     staged = facts.engine.id == "trtllm" and group.pp > 1
-    return Reason.DRAFTS if alone or staged else None
+    return TargetReason.DRAFTS if alone or staged else None
 
 
-def ranks_over_nodes(facts: Facts) -> bool:
+def ranks_over_nodes(facts: ManifestFacts) -> bool:
     """Whether data-parallel ranks of one instance are on several nodes."""
     return any(group.nodes > 1 and group.dp > 1 for group in facts.groups)

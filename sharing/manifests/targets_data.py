@@ -18,7 +18,7 @@ class _Frozen(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
-class Hardware(_Frozen):
+class AcceleratorVendor(_Frozen):
     """Accelerators of one vendor: the resource that Kubernetes schedules them by, and the image of each engine.
 
     ``label`` is that of nodes which names their product, ``products`` its values by the id of a GPU.
@@ -44,7 +44,7 @@ class TargetsData(_Frozen):
     """The whole file; ``images`` are of what stands beside the engines, ``no_prefix_caching`` has the classes of models
     that an engine, by its id, serves without."""
 
-    hardware: Mapping[str, Hardware]
+    hardware: Mapping[str, AcceleratorVendor]
     images: Mapping[str, str]
     dynamo_gpus: Mapping[str, str]
     no_prefix_caching: Mapping[str, tuple[str, ...]]
@@ -57,7 +57,7 @@ def targets_data() -> TargetsData:
     return TargetsData.model_validate(read_yaml(FILE))
 
 
-def hardware_of(gpu: Gpu) -> Hardware | None:
+def hardware_of(gpu: Gpu) -> AcceleratorVendor | None:
     """What is known of this GPU's vendor; None for one that no target here schedules, and for a custom one."""
     known = None if gpu.custom else targets_data().hardware.get("processors" if gpu.processor else gpu.vendor)
     if known is not None and gpu.processor and gpu.id not in known.products:

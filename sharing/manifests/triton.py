@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from sharing.manifests.arguments import trtllm
-from sharing.manifests.facts import Facts
+from sharing.manifests.facts import ManifestFacts
 from sharing.manifests.pods import (
     CACHE,
     container,
@@ -19,7 +19,7 @@ from sharing.manifests.pods import (
     pod,
     service,
 )
-from sharing.manifests.targets import Document, File, ManifestTarget, Reason, Yaml, on_one_node
+from sharing.manifests.targets import Document, File, ManifestTarget, TargetReason, Yaml, on_one_node
 
 REPOSITORY = f"{CACHE}/triton"
 """Where the model repository of TensorRT-LLM's tag was copied to: triton_backend/all_models/llmapi."""
@@ -27,12 +27,12 @@ MODEL_FILE = f"{REPOSITORY}/tensorrt_llm/1/model.yaml"
 METRICS_PORT = 8002
 
 
-def refuses(facts: Facts) -> Reason | None:
+def refuses(facts: ManifestFacts) -> TargetReason | None:
     """Aggregated plans of TensorRT-LLM, each instance on one node."""
     return on_one_node(facts, ("trtllm",), image="triton")
 
 
-def files(facts: Facts) -> Mapping[str, File]:
+def files(facts: ManifestFacts) -> Mapping[str, File]:
     """Settings, volume, instances, Service and what maintenance may take of them in one file."""
     (group,) = facts.groups
     assert facts.hardware is not None
@@ -52,7 +52,7 @@ def files(facts: Facts) -> Mapping[str, File]:
     return {"triton.yaml": Yaml((model_volume(facts), *objects))}
 
 
-def settings(facts: Facts) -> Document:
+def settings(facts: ManifestFacts) -> Document:
     """model.yaml of the backend. JSON is YAML, too, and a ConfigMap holds text."""
     (group,) = facts.groups
     model: dict[str, Any] = {"model": facts.checkpoint.name, **trtllm(facts, group)}

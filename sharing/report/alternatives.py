@@ -8,11 +8,12 @@ from sharing.report.answer import gpu_span, layout
 from sharing.report.content import Block, Cell, Chart, ChartSeries, Column, Paragraph, Section, Table
 from sharing.report.money import amounts
 from sharing.report.names import ORIGIN, engine_name, gpu_name, precision_name
-from sharing.report.subject import Subject
+from sharing.report.subject import ReportSubject
 from sizing.base.deployed import Deployed
 from sizing.base.format import count
 from sizing.base.result import Candidate
-from sizing.planning.text import why_no_alternatives
+from sizing.planning.price_basis import other_bases
+from sizing.planning.text import and_drafts, why_no_alternatives
 
 LISTED = 12
 """Alternatives that the table holds."""
@@ -20,7 +21,7 @@ DRAWN = 8
 """Deployments that the chart holds."""
 
 
-def alternatives(subject: Subject) -> Section | None:
+def alternatives(subject: ReportSubject) -> Section | None:
     """The chapter; None where nothing is deployed."""
     plan = subject.plan
     if plan.deployment is None:
@@ -40,7 +41,7 @@ def ranked(candidates: Sequence[Candidate]) -> list[Candidate]:
     return sorted(candidates, key=lambda one: one.hardware_usd_per_month is None)
 
 
-def _table(subject: Subject, others: Sequence[Candidate]) -> Table:
+def _table(subject: ReportSubject, others: Sequence[Candidate]) -> Table:
     money = (amounts("Hardware a month"),) if subject.shows_money else ()
     columns = (
         Column(label="Deployment"),
@@ -64,11 +65,19 @@ def _table(subject: Subject, others: Sequence[Candidate]) -> Table:
         title="The plan and other deployments that meet the limits, best first",
         columns=columns,
         rows=tuple(rows),
-        note=f"{note} {estimates}".strip(),
+        note=" ".join(filter(None, [note, estimates, _bases(subject, others)])),
     )
 
 
-def _named(deployed: Deployed, subject: Subject) -> str:
+def _bases(subject: ReportSubject, others: Sequence[Candidate]) -> str:
+    """Which prices of the table are no prices that sellers ask; nothing where no money is shown."""
+    planned = subject.plan.deployment
+    if not subject.shows_money or planned is None:
+        return ""
+    return other_bases([planned, *(one.deployment for one in others)], subject.question)
+
+
+def _named(deployed: Deployed, subject: ReportSubject) -> str:
     parts = (
         gpu_name(deployed.gpu, subject.question),
         precision_name(deployed.weight_precision),
@@ -77,11 +86,17 @@ def _named(deployed: Deployed, subject: Subject) -> str:
     return ", ".join(parts)
 
 
-def _what(deployed: Deployed, subject: Subject, low: int | None, high: int | None) -> tuple[Cell, ...]:
-    return _named(deployed, subject), layout(deployed), deployed.gpus, gpu_span(low, high), deployed.systems
+def _what(deployed: Deployed, subject: ReportSubject, low: int | None, high: int | None) -> tuple[Cell, ...]:
+    return (
+        _named(deployed, subject),
+        layout(deployed) + and_drafts(deployed),
+        deployed.gpus,
+        gpu_span(low, high),
+        deployed.systems,
+    )
 
 
-def _planned(subject: Subject) -> tuple[Cell, ...]:
+def _planned(subject: ReportSubject) -> tuple[Cell, ...]:
     plan = subject.plan
     assert plan.deployment is not None
     name, *rest = _what(plan.deployment, subject, plan.gpus_low, plan.gpus_high)
@@ -91,20 +106,20 @@ def _planned(subject: Subject) -> tuple[Cell, ...]:
     return f"Plan: {name}", *rest, *latencies, *_amount(subject, usd), power, ORIGIN[plan.decided_by]
 
 
-def _row(subject: Subject, one: Candidate) -> tuple[Cell, ...]:
+def _row(subject: ReportSubject, one: Candidate) -> tuple[Cell, ...]:
     latencies = (one.ttft_ms, one.itl_ms, one.e2e_ms)
     money = _amount(subject, one.hardware_usd_per_month)
     what = _what(one.deployment, subject, one.gpus_low, one.gpus_high)
     return *what, *latencies, *money, one.power_kw, ORIGIN[one.decided_by]
 
 
-def _amount(subject: Subject, usd: float | None) -> tuple[Cell, ...]:
+def _amount(subject: ReportSubject, usd: float | None) -> tuple[Cell, ...]:
     if not subject.shows_money:
         return ()
     return (None if usd is None else subject.money.of(usd),)
 
 
-def _chart(subject: Subject) -> Chart | None:
+def _chart(subject: ReportSubject) -> Chart | None:
     """The best deployment of each GPU type: what it costs, or how many GPUs it takes where no money is shown."""
     plan = subject.plan
     assert plan.deployment is not None
@@ -128,7 +143,7 @@ def _chart(subject: Subject) -> Chart | None:
     )
 
 
-def _place(deployed: Deployed, subject: Subject, number: int) -> str:
+def _place(deployed: Deployed, subject: ReportSubject, number: int) -> str:
     what = gpu_name(deployed.gpu, subject.question), precision_name(deployed.weight_precision)
     name = f"{count(deployed.gpus)} x {', '.join(what)}"
     return f"Plan: {name}" if number == 0 else name

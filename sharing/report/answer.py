@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from sharing.report.asked import length_text, limits_text
 from sharing.report.content import Block, Bullets, Column, Fact, Facts, Paragraph, Released, Section, Table
 from sharing.report.prices import has_own_prices
-from sharing.report.subject import Subject
+from sharing.report.subject import ReportSubject
 from sizing.base.deployed import Deployed
 from sizing.base.format import count, interval, kilowatts, ms, significant
 from sizing.base.latency_and_cost import Latency
@@ -36,7 +36,7 @@ MOST_WARNINGS = 3
 HOLDS = {True: "within", False: "above"}
 
 
-def answer(subject: Subject) -> Section:
+def answer(subject: ReportSubject) -> Section:
     """The chapter "Executive summary"."""
     sentences = tuple(_sentences(subject))
     first = tuple(text for about, text in sentences if about in FIRST) or tuple(text for _, text in sentences)
@@ -53,7 +53,7 @@ def answer(subject: Subject) -> Section:
     return Section(key="answer", title="Executive summary", blocks=tuple(blocks))
 
 
-def _asked(subject: Subject) -> Table:
+def _asked(subject: ReportSubject) -> Table:
     """The question in brief: the plan holds for it alone."""
     workload, day, model = subject.scenario.workload, subject.plan.business, subject.question.model
     at_peak = load_in_words(subject.question.demand)
@@ -68,7 +68,7 @@ def _asked(subject: Subject) -> Table:
     return Table(title="What it has to do", columns=(Column(label="Asked"), Column(label="Value")), rows=rows)
 
 
-def _beside_text(subject: Subject) -> Iterator[tuple[str, str]]:
+def _beside_text(subject: ReportSubject) -> Iterator[tuple[str, str]]:
     """What requests bring beside text, and the adapters that they ask for."""
     if media := subject.question.traffic.media.of_request:
         yield "Beside the text", " and ".join(pictures_text(one) for one in media)
@@ -76,13 +76,13 @@ def _beside_text(subject: Subject) -> Iterator[tuple[str, str]]:
         yield "Adapters", f"{count(adapters.number)} of rank {adapters.rank} at most"
 
 
-def _warnings(subject: Subject) -> Iterator[str]:
+def _warnings(subject: ReportSubject) -> Iterator[str]:
     """What speaks against the plan, in the words of its warnings; notes stand in the chapter on risks."""
     grave = [one for one in subject.plan.warnings if one.severity != "info"]
     yield from (one.message for one in sorted(grave, key=lambda one: one.severity != "error")[:MOST_WARNINGS])
 
 
-def _next_steps(subject: Subject) -> Table:
+def _next_steps(subject: ReportSubject) -> Table:
     """What confirms the plan before it is ordered."""
     vendor, money = "Vendor, purchasing", subject.shows_money
     quoted = "A quotation of the systems, their rack units, power and delivery"
@@ -103,19 +103,20 @@ def _next_steps(subject: Subject) -> Table:
     return Table(title="Before the order", columns=columns, rows=tuple(rows))
 
 
-def _released(subject: Subject) -> str:
+def _released(subject: ReportSubject) -> str:
     """Which prices stand behind the report; and that others chose the deployment, where a reader sees none."""
     if subject.released is Released.NOTHING and has_own_prices(subject.sized.scenario):
         return f"{RELEASED[Released.NOTHING]} The deployment was chosen with prices that are not shown."
-    return RELEASED[subject.released]
+    rate = f" Amounts are converted at {subject.money.rate}." if subject.shows_money and subject.money.rate else ""
+    return f"{RELEASED[subject.released]}{rate}"
 
 
-def answer_text(subject: Subject) -> str:
+def answer_text(subject: ReportSubject) -> str:
     """The answer of the plan, its price in the currency of the report."""
     return " ".join(text for _, text in _sentences(subject))
 
 
-def _sentences(subject: Subject) -> Iterator[tuple[AnswerPart, str]]:
+def _sentences(subject: ReportSubject) -> Iterator[tuple[AnswerPart, str]]:
     cost = subject.plan.cost
     for one in subject.plan.sentences:
         if one.about == "cost" and cost is not None and cost.hardware_usd_per_month is not None:
@@ -124,7 +125,7 @@ def _sentences(subject: Subject) -> Iterator[tuple[AnswerPart, str]]:
             yield one.about, one.text
 
 
-def _facts(subject: Subject) -> Iterator[Fact]:
+def _facts(subject: ReportSubject) -> Iterator[Fact]:
     plan = subject.plan
     if plan.deployment is None:
         return
@@ -152,7 +153,7 @@ def gpu_range(low: int | None, high: int | None) -> str:
     return f"{span} in 8 of 10 cases" if (span := gpu_span(low, high)) else ""
 
 
-def _latencies(subject: Subject) -> Iterator[Fact]:
+def _latencies(subject: ReportSubject) -> Iterator[Fact]:
     now, limits = subject.plan.latency, subject.scenario.limits
     if now is None:
         return
@@ -184,7 +185,7 @@ def _throughput(plan: Plan) -> Iterator[Fact]:
         yield Fact(label="Room for growth", value=value, note=note)
 
 
-def _money(subject: Subject) -> Iterator[Fact]:
+def _money(subject: ReportSubject) -> Iterator[Fact]:
     """Hardware alone as the plan has it, and all costs as the chapter on cost has them."""
     hardware, cost = subject.plan.cost, subject.cost
     if not subject.shows_money or hardware is None:

@@ -10,7 +10,7 @@ from pydantic import BaseModel
 from sharing.form.presets import presets
 from sharing.report.content import Block, Bullets, Cell, Column, Paragraph, Section, Table
 from sharing.report.names import engine_name, gpu_name, kv_name, precision_name, titled
-from sharing.report.subject import Subject
+from sharing.report.subject import ReportSubject
 from sizing.base.format import significant
 from sizing.catalog import gpus
 from sizing.catalog.engines import engines
@@ -57,7 +57,7 @@ CHOSEN = {"on_prem": "on premises", "poisson": "random (Poisson)", "kernel": "ke
 """Choices that read better in other words."""
 
 
-def assumptions(subject: Subject) -> Section:
+def assumptions(subject: ReportSubject) -> Section:
     """The chapter on assumptions and who stated them."""
     columns = (Column(label="Assumption"), Column(label="Value"), Column(label="Stated by"))
     inputs = tuple(_inputs(subject))
@@ -76,7 +76,7 @@ def assumptions(subject: Subject) -> Section:
     return Section(key="assumptions", title="Assumptions and who stated them", blocks=tuple(blocks))
 
 
-def _inputs(subject: Subject) -> Iterator[tuple[Cell, ...]]:
+def _inputs(subject: ReportSubject) -> Iterator[tuple[Cell, ...]]:
     """Every input that has a value: whose it is follows from whether it differs from the default."""
     unused = () if subject.scenario.workload.average_rps is not None else ("workload.peak_percentile",)
     stated = _opened(subject.scenario.model_dump(mode="json", exclude_defaults=True)) | set(_typed(subject.scenario))
@@ -125,7 +125,7 @@ def _opened(values: dict[str, Any], prefix: str = "") -> set[str]:
     return keys
 
 
-def _short(key: str, value: Any, subject: Subject) -> str:
+def _short(key: str, value: Any, subject: ReportSubject) -> str:
     if key == "model" and isinstance(value, dict):
         value = value.get("name", "config.json")
     if key == "deployment.gpus":
@@ -139,14 +139,14 @@ def _chosen(key: str, value: Any) -> str:
     return CHOSEN[value] if isinstance(value, str) and value in CHOSEN else shown(key, value)
 
 
-def sources(subject: Subject) -> Section:
+def sources(subject: ReportSubject) -> Section:
     """The chapter on facts of the catalogue behind the plan, each with its source and day."""
     columns = (Column(label="Fact"), Column(label="Source"), Column(label="Date"))
     table = Table(title="Facts of the catalogue", columns=columns, rows=tuple(_sources(subject)))
     return Section(key="sources", title="Appendix: sources", blocks=(table,))
 
 
-def _sources(subject: Subject) -> Iterator[tuple[Cell, ...]]:
+def _sources(subject: ReportSubject) -> Iterator[tuple[Cell, ...]]:
     model, deployed = subject.question.model, subject.plan.deployment
     yield f"Architecture of {model.id}", model.source or CUSTOMER, model.release_date or None
     if deployed is None:

@@ -21,18 +21,18 @@ from sharing.report.proposals import proposals
 from sharing.report.questions import questions
 from sharing.report.risks import excluded, risks
 from sharing.report.sensitivity import sensitivity
-from sharing.report.subject import Subject
+from sharing.report.subject import ReportSubject
 from sizing.catalog import data_date
 from sizing.decision.outcome import Answers
 from sizing.planning.business import load_in_words
 from sizing.scenario.schema import Scenario
 
-CHAPTERS: tuple[Callable[[Subject], Section | None], ...] = (
+CHAPTERS: tuple[Callable[[ReportSubject], Section | None], ...] = (
     *(answer, proposals, materials, questions, latency, mixed, pipeline, alternatives, cost),
 )
 """Chapters before the sensitivity, which takes most of the time; one that has nothing to say is None."""
 
-AFTERWARDS: tuple[Callable[[Subject], Section | None], ...] = (
+AFTERWARDS: tuple[Callable[[ReportSubject], Section | None], ...] = (
     *(risks, assumptions, evidence, excluded, sources, formulas),
 )
 """Chapters behind it; from the evidence on they are the appendix."""
@@ -44,7 +44,7 @@ Progress = Callable[[int, int], None]
 """Told how many of all steps are done."""
 
 
-def title_of(subject: Subject) -> str:
+def title_of(subject: ReportSubject) -> str:
     """The name of the scenario; of one without, the model with its load."""
     name = subject.scenario.name.strip()
     if name not in ("", UNNAMED):
@@ -54,7 +54,7 @@ def title_of(subject: Subject) -> str:
 
 
 def build_report(
-    subject: Subject,
+    subject: ReportSubject,
     *,
     made_at: datetime,
     author: str = "",

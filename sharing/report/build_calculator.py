@@ -5,16 +5,25 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from sharing.report.addresses import cleared
-from sharing.report.calculator import BoughtSystem, Calculator, Input, InstanceKind, LoadRow, Month, Way, WayName
+from sharing.report.calculator import (
+    BoughtSystem,
+    Calculator,
+    CalculatorInput,
+    CalculatorMonth,
+    InstanceKind,
+    LoadRow,
+    Way,
+    WayName,
+)
 from sharing.report.calculator_inputs import inputs_of
 from sharing.report.content import Released
-from sharing.report.money import Dollars, Money
+from sharing.report.money import Dollars, ReportCurrency
 from sharing.report.names import engine_name, gpu_name, precision_name
 from sizing.base.deployed import Deployed
 from sizing.catalog.payment_terms import TERMS
 from sizing.economics.assumptions import DISCOUNT
 from sizing.economics.cash import MONTHS, load_in, views_over_time
-from sizing.economics.fleet import Fleet, fleet_of
+from sizing.economics.fleet import PricedFleet, fleet_of
 from sizing.economics.investment import cash_flow_of
 from sizing.economics.views import PartName, View
 from sizing.economics.ways import Ways, ways_of
@@ -34,7 +43,7 @@ FOLLOWED: dict[WayName, frozenset[PartName]] = {
 def calculator_of(
     answer: Answer,
     released: Released,
-    money: Money | None = None,
+    money: ReportCurrency | None = None,
     *,
     planner: Planner | None = None,
     progress: Progress | None = None,
@@ -79,12 +88,12 @@ def _deployment(ways: Ways, one: Deployed) -> str:
     return ", ".join(named)
 
 
-def _public(one: Input) -> Input:
+def _public(one: CalculatorInput) -> CalculatorInput:
     """The input without addresses inside a company in the source that somebody typed."""
     return one.model_copy(update={"source": cleared(one.source)})
 
 
-def _kinds(fleet: Fleet) -> tuple[InstanceKind, ...]:
+def _kinds(fleet: PricedFleet) -> tuple[InstanceKind, ...]:
     labels = ("Prefill instances", "Decode instances") if len(fleet.kinds) > 1 else ("Instances",)
     pairs = zip(labels, fleet.kinds, strict=True)
     return tuple(InstanceKind(label=label, gpus=kind.gpus, spares=kind.spares) for label, kind in pairs)
@@ -117,7 +126,7 @@ def _views(ways: Ways) -> dict[WayName, View]:
     return {name: view for name, view in each.items() if view.known and set(view.parts) <= FOLLOWED[name]}
 
 
-def _ways(ways: Ways, money: Money) -> Iterator[Way]:
+def _ways(ways: Ways, money: ReportCurrency) -> Iterator[Way]:
     rate = ways.money.assumptions.amount(DISCOUNT).value
     for name, view in _views(ways).items():
         views = views_over_time(ways.over_time[name], ways.fleet.peak_rps, ways.money.costs)
@@ -132,13 +141,13 @@ def _ways(ways: Ways, money: Money) -> Iterator[Way]:
         )
 
 
-def _months(ways: Ways, bought: BoughtSystem, rented: BoughtSystem | None) -> Iterator[Month]:
+def _months(ways: Ways, bought: BoughtSystem, rented: BoughtSystem | None) -> Iterator[CalculatorMonth]:
     costs = ways.money.costs
     for month in range(MONTHS):
         load = load_in(month, costs)
         there = ways.fleet.at(max(load, 1.0))
         running = there if TERMS[costs.purchase].commits else ways.fleet.at(load)
-        yield Month(
+        yield CalculatorMonth(
             working=tuple(kind.working for kind in there.kinds),
             bought=there.systems(bought.gpus),
             rented=None if rented is None else running.systems(rented.gpus),

@@ -19,7 +19,7 @@ WayName = Literal["on_prem", "cloud", "api"]
 Group = Literal["load", "growth", "on_prem", "power", "cloud", "api", "staff"]
 
 
-class Input(Frozen):
+class CalculatorInput(Frozen):
     """A number that a reader may change: ``name`` stands in formulas, ``low`` and ``high`` are what is accepted."""
 
     name: str
@@ -58,7 +58,7 @@ class BoughtSystem(Frozen):
     place: str = ""
 
 
-class Month(Frozen):
+class CalculatorMonth(Frozen):
     """A month of the look ahead at the planned inputs: working instances of each kind, and systems of either way."""
 
     working: tuple[int, ...]
@@ -98,8 +98,8 @@ class Calculator(Frozen):
     input_tokens: float
     cached_tokens: float
     output_tokens: float
-    inputs: tuple[Input, ...]
-    months: tuple[Month, ...]
+    inputs: tuple[CalculatorInput, ...]
+    months: tuple[CalculatorMonth, ...]
     ways: tuple[Way, ...]
     chosen: str
     committed: bool

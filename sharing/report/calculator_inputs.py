@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from sharing.report.calculator import Group, Input, WayName
+from sharing.report.calculator import CalculatorInput, Group, WayName
 from sharing.report.content import Released
-from sharing.report.money import Dollars, Money
+from sharing.report.money import Dollars, ReportCurrency
 from sizing.base.choices import PowerFrom
 from sizing.base.format import rounded
 from sizing.base.units import HOURS_PER_DAY, HOURS_PER_MONTH, MONTHS_PER_YEAR, S_PER_HOUR
@@ -35,7 +35,9 @@ MOST_PERCENT, MOST_PER_KWH, MOST_PUE, MOST_YEARS, MOST_KW, MOST_RESIDUAL = 1000.
 """What a scenario takes at most, too."""
 
 
-def inputs_of(ways: Ways, views: Mapping[WayName, View], money: Money, released: Released) -> Iterator[Input]:
+def inputs_of(
+    ways: Ways, views: Mapping[WayName, View], money: ReportCurrency, released: Released
+) -> Iterator[CalculatorInput]:
     """Every input, those of money only where any is released."""
     yield from _load(ways)
     yield from _growth(ways)
@@ -58,10 +60,10 @@ def inputs_of(ways: Ways, views: Mapping[WayName, View], money: Money, released:
     yield _constant(ways, "discount_percent_per_year", "discount_percent", "growth", label, money, MOST_PERCENT)
 
 
-def _load(ways: Ways) -> Iterator[Input]:
+def _load(ways: Ways) -> Iterator[CalculatorInput]:
     peak = ways.fleet.peak_rps
     hours = ways.month.requests_per_day / (peak * S_PER_HOUR)
-    yield Input(
+    yield CalculatorInput(
         name="requests_per_s",
         label="Requests per second in the busiest time",
         unit="requests/s",
@@ -71,7 +73,7 @@ def _load(ways: Ways) -> Iterator[Input]:
         group="load",
         source=OF_SCENARIO,
     )
-    yield Input(
+    yield CalculatorInput(
         name="share_of_capacity",
         label="Utilisation: share of its capacity that an instance may carry then",
         unit="%",
@@ -81,7 +83,7 @@ def _load(ways: Ways) -> Iterator[Input]:
         group="load",
         source="100 %: up to the limits of the scenario",
     )
-    yield Input(
+    yield CalculatorInput(
         name="hours_at_full_load",
         label="Utilisation over the day: hours at that rate that make its requests",
         unit="hours/day",
@@ -93,9 +95,9 @@ def _load(ways: Ways) -> Iterator[Input]:
     )
 
 
-def _growth(ways: Ways) -> Iterator[Input]:
+def _growth(ways: Ways) -> Iterator[CalculatorInput]:
     """How fast the load grows from month to month, and in how many months it is reached."""
-    yield Input(
+    yield CalculatorInput(
         name="ramp_up_months",
         label="Ramp-up: months until the planned load is reached",
         unit="months",
@@ -105,7 +107,7 @@ def _growth(ways: Ways) -> Iterator[Input]:
         group="growth",
         source=OF_SCENARIO,
     )
-    yield Input(
+    yield CalculatorInput(
         name="growth_percent",
         label="Growth of the load",
         unit="%/year",
@@ -117,12 +119,12 @@ def _growth(ways: Ways) -> Iterator[Input]:
     )
 
 
-def _power(ways: Ways) -> Iterator[Input]:
+def _power(ways: Ways) -> Iterator[CalculatorInput]:
     money = Dollars()
     kw = ways.option.power_kw
     if kw is None:
         return
-    yield Input(
+    yield CalculatorInput(
         name="system_kw",
         label=f"Power budget of a {ways.option.name}",
         unit="kW",
@@ -140,12 +142,12 @@ def _power(ways: Ways) -> Iterator[Input]:
     yield _constant(ways, "pue", "pue", "power", "Power usage effectiveness (PUE)", money, MOST_PUE)
 
 
-def _on_prem(ways: Ways, view: View, money: Money) -> Iterator[Input]:
+def _on_prem(ways: Ways, view: View, money: ReportCurrency) -> Iterator[CalculatorInput]:
     assert view.systems is not None
     count, gpus, years = view.systems.value, view.gpus_per_system, ways.money.depreciation_years
     price = _part(view, "servers") * years * MONTHS_PER_YEAR / (count * (1.0 - ways.money.residual))
     yield _price(view, "system_price", f"Price of a {view.system}", f"{money.code}/system", money.of(price))
-    yield Input(
+    yield CalculatorInput(
         name="depreciation_years",
         label="Written off over",
         unit="years",
@@ -174,7 +176,7 @@ def _on_prem(ways: Ways, view: View, money: Money) -> Iterator[Input]:
     yield _licence(ways, "licence_usd_per_gpu_year", "licence_per_gpu_year", "on_prem", money.of(yearly), money)
 
 
-def _cloud(ways: Ways, view: View, money: Money) -> Iterator[Input]:
+def _cloud(ways: Ways, view: View, money: ReportCurrency) -> Iterator[CalculatorInput]:
     assert view.systems is not None
     hours = view.systems.value * HOURS_PER_MONTH
     instances = _part(view, "instances")
@@ -182,7 +184,7 @@ def _cloud(ways: Ways, view: View, money: Money) -> Iterator[Input]:
     hourly = money.of(instances / hours)
     yield _price(view, "instance_price", label, f"{money.code}/hour", hourly, group="cloud")
     spot = 100.0 * _part(view, "interruptions") / instances if instances else 0.0
-    yield Input(
+    yield CalculatorInput(
         name="spot_interruption_percent",
         label="On top of spot prices: spare instances, time on demand",
         unit="%",
@@ -197,13 +199,13 @@ def _cloud(ways: Ways, view: View, money: Money) -> Iterator[Input]:
 
 
 def _of_spot(ways: Ways) -> str:
-    """Where that follows from."""
+    """Where the share without spot capacity comes from: the scenario, or the source of the constant."""
     if ways.money.costs.spot_interruption_percent is not None:
         return OF_SCENARIO
     return ways.money.assumptions[WITHOUT_CAPACITY].source
 
 
-def _api(ways: Ways, money: Money) -> Iterator[Input]:
+def _api(ways: Ways, money: ReportCurrency) -> Iterator[CalculatorInput]:
     prices = ways.prices
     if prices is None:
         return
@@ -212,7 +214,7 @@ def _api(ways: Ways, money: Money) -> Iterator[Input]:
         ("api_cached_price", "Cached prompt tokens", prices.cached_input_usd),
         ("api_output_price", "Tokens of answers", prices.output_usd),
     ):
-        yield Input(
+        yield CalculatorInput(
             name=name,
             label=f"{label}, {prices.name}",
             unit=f"{money.code}/million tokens",
@@ -225,9 +227,9 @@ def _api(ways: Ways, money: Money) -> Iterator[Input]:
         )
 
 
-def _price(view: View, name: str, label: str, unit: str, value: float, group: Group = "on_prem") -> Input:
+def _price(view: View, name: str, label: str, unit: str, value: float, group: Group = "on_prem") -> CalculatorInput:
     source = view.sources[0]
-    return Input(
+    return CalculatorInput(
         name=name,
         label=label,
         unit=unit,
@@ -240,10 +242,10 @@ def _price(view: View, name: str, label: str, unit: str, value: float, group: Gr
     )
 
 
-def _licence(ways: Ways, constant: str, name: str, group: Group, each: float, money: Money) -> Input:
+def _licence(ways: Ways, constant: str, name: str, group: Group, each: float, money: ReportCurrency) -> CalculatorInput:
     """The licence as counted: none where nobody asks for it or the price of the GPU includes it."""
     known = ways.money.assumptions[constant]
-    return Input(
+    return CalculatorInput(
         name=name,
         label="NVIDIA AI Enterprise",
         unit=known.unit.replace("USD", money.code),
@@ -262,16 +264,16 @@ def _constant(
     name: str,
     group: Group,
     label: str,
-    money: Money,
+    money: ReportCurrency,
     high: float = MAX_USD,
     *,
     counted: bool = True,
     of_money: bool = False,
-) -> Input:
+) -> CalculatorInput:
     """A constant of the cost model; 0 where the scenario does not count it."""
     known = ways.money.assumptions[constant]
     value = ways.money.assumptions.amount(constant).value if counted else 0.0
-    return Input(
+    return CalculatorInput(
         name=name,
         label=label,
         unit=known.unit.replace("USD", money.code),

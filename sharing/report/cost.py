@@ -8,31 +8,17 @@ from sharing.report.assumptions import BASIS
 from sharing.report.content import Block, Bullets, Cell, Chart, ChartSeries, Column, Paragraph, Section, Table
 from sharing.report.money import amounts
 from sharing.report.names import titled
-from sharing.report.subject import Subject
+from sharing.report.subject import ReportSubject
 from sizing.base.format import significant
 from sizing.economics.assumptions import used_in
-from sizing.economics.dates import Age
-from sizing.economics.results import CostAnswer, UnitCost, WayToPay
-from sizing.economics.text import PARTS, UNITS, against_api, against_renting, sentences
-from sizing.economics.views import Unavailable, ViewName
-
-WAYS: dict[ViewName, str] = {
-    "on_prem": "Own systems",
-    "cloud": "Rented, same GPUs",
-    "hybrid": "Hybrid",
-    "api": "API",
-    "on_prem_best": "Own, cheapest",
-    "cloud_best": "Rented, cheapest",
-    "cloud_hours": "Rented by window",
-    "api_cheapest": "API, cheapest",
-    "api_median": "API, median",
-    "blended": "Split",
-}
-"""Ways to pay as legends and tables call them."""
+from sizing.economics.dates import AGES
+from sizing.economics.results import CostAnswer, WayToPay
+from sizing.economics.text import PARTS, UNITS, WAY_NAMES, against_api, against_renting, described, senses, sentences
+from sizing.economics.views import Unavailable
 
 WHY_NOT: dict[Unavailable, str] = {
     "no_price": "its price is not known",
-    "not_offered": "no provider in the catalogue has a price for it",
+    "not_offered": "no provider in the catalogue has a price for it on these terms",
     "no_profile": "needs the load over the day, which the scenario does not say",
     "no_peaks": "a batch has no peaks to rent for",
     "two_places": "prefill and decode on two GPU types stand in one place",
@@ -41,13 +27,6 @@ WHY_NOT: dict[Unavailable, str] = {
 """Why a way to pay has no cost."""
 
 MONTHS_OF_YEAR = 12
-AGES: dict[Age, str] = {
-    "fresh": "at most 90 days",
-    "stale": "older than 90 days",
-    "unclear": "perhaps older than 90 days",
-    "undated": "no exact date",
-    "given": "stated in the scenario",
-}
 
 DIGITS = {key: 6 if key == "usd_per_request" else 3 for key, _ in UNITS}
 """Decimals of the money per unit."""
@@ -56,7 +35,7 @@ DISCOUNT = "_discount_percent"
 """End of the names of constants that are discounts: one that was agreed is in no report."""
 
 
-def cost(subject: Subject) -> Section | None:
+def cost(subject: ReportSubject) -> Section | None:
     """The chapter; None where nothing is deployed or no money is released."""
     answer = subject.cost
     if answer is None:
@@ -80,7 +59,9 @@ def _parts(answer: CostAnswer) -> Table | None:
     rows: list[tuple[Cell, ...]] = [(PARTS[name].capitalize(), each) for name, each in answer.parts.items() if each]
     columns = (Column(label="Part"), amounts("A month"))
     rows.append(("All parts", answer.usd_per_month))
-    return Table(title=f"A month, part by part: {WAYS[answer.location].lower()}", columns=columns, rows=tuple(rows))
+    return Table(
+        title=f"A month, part by part: {WAY_NAMES[answer.location].lower()}", columns=columns, rows=tuple(rows)
+    )
 
 
 def _ways_chart(answer: CostAnswer, code: str) -> Iterator[Chart]:
@@ -93,7 +74,7 @@ def _ways_chart(answer: CostAnswer, code: str) -> Iterator[Chart]:
         draws="stacked",
         x_label="",
         y_label=f"{code} a month",
-        x=tuple(WAYS[way.name] for way in ways),
+        x=tuple(WAY_NAMES[way.name] for way in ways),
         series=tuple(
             ChartSeries(name=PARTS[part].capitalize(), values=tuple(way.parts.get(part, 0.0) for way in ways))
             for part in parts
@@ -114,13 +95,13 @@ def _ways(answer: CostAnswer) -> Table:
 
 
 def _way(way: WayToPay) -> tuple[Cell, ...]:
-    what = WHY_NOT[way.unavailable] if way.unavailable else " in ".join(filter(None, [way.system, way.place]))
+    what = WHY_NOT[way.unavailable] if way.unavailable else described(way)
     used = None if way.utilization is None else way.utilization * 100.0
     energy = (way.energy_kwh_per_month, way.carbon_kg_per_month)
-    return WAYS[way.name], way.usd_per_month, way.low, way.high, what, used, *energy
+    return WAY_NAMES[way.name], way.usd_per_month, way.low, way.high, what, used, *energy
 
 
-def _months(subject: Subject) -> Iterator[Block]:
+def _months(subject: ReportSubject) -> Iterator[Block]:
     """The cost of 36 months as lines, and by year."""
     months = subject.months
     if not months:
@@ -132,7 +113,7 @@ def _months(subject: Subject) -> Iterator[Block]:
         x_label="Month",
         y_label=f"{subject.money.code} a month",
         x=tuple(float(month) for month in range(1, length + 1)),
-        series=tuple(ChartSeries(name=WAYS[name], values=each) for name, each in months.items()),
+        series=tuple(ChartSeries(name=WAY_NAMES[name], values=each) for name, each in months.items()),
         note="A purchase is counted by its depreciation, month by month; systems are added when the load needs them.",
     )
     years = [slice(start, start + MONTHS_OF_YEAR) for start in range(0, length, MONTHS_OF_YEAR)]
@@ -140,11 +121,11 @@ def _months(subject: Subject) -> Iterator[Block]:
         (f"Year {number}", *(sum(each[year]) for each in months.values())) for number, year in enumerate(years, start=1)
     ]
     rows.append((f"{length} months", *(sum(each) for each in months.values())))
-    columns = (Column(label="Period"), *(amounts(WAYS[name]) for name in months))
+    columns = (Column(label="Period"), *(amounts(WAY_NAMES[name]) for name in months))
     yield Table(title=f"Cost over {length} months", columns=columns, rows=tuple(rows))
 
 
-def _present(subject: Subject, answer: CostAnswer) -> Iterator[Block]:
+def _present(subject: ReportSubject, answer: CostAnswer) -> Iterator[Block]:
     """When money is paid, and what that is worth today."""
     investment = answer.investment
     if investment is None:
@@ -153,7 +134,7 @@ def _present(subject: Subject, answer: CostAnswer) -> Iterator[Block]:
     labels = ("Paid at once", f"Paid in {investment.months} months", "Residual value", "Present cost", "NPV of owning")
     rows = [
         (
-            WAYS[way.name],
+            WAY_NAMES[way.name],
             way.purchase_usd,
             way.paid_usd + way.residual_usd,
             way.residual_usd,
@@ -173,12 +154,7 @@ def _present(subject: Subject, answer: CostAnswer) -> Iterator[Block]:
 
 
 def _units(answer: CostAnswer) -> Table:
-    senses: list[tuple[str, UnitCost | None]] = [
-        ("Everything provisioned" if lens.name == "allocated" else "The share in use", lens.per_unit)
-        for lens in answer.lenses
-    ]
-    senses += [("At full load", answer.full_load), ("The next system", answer.marginal)]
-    rows = [(name, *(getattr(unit, key) for key, _ in UNITS)) for name, unit in senses if unit is not None]
+    rows = [(name, *(getattr(unit, key) for key, _ in UNITS)) for name, unit in senses(answer)]
     columns = (
         Column(label="Counted"),
         *(Column(label=words.capitalize(), holds="money", digits=DIGITS[key]) for key, words in UNITS),
@@ -186,7 +162,7 @@ def _units(answer: CostAnswer) -> Table:
     return Table(title="Cost per request and per million tokens", columns=columns, rows=tuple(rows))
 
 
-def _constants(subject: Subject, answer: CostAnswer) -> Table:
+def _constants(subject: ReportSubject, answer: CostAnswer) -> Table:
     """Constants that the cost rests on, and who stated them. They stay in USD, as their units say."""
     used = set(used_in(subject.scenario.deployment.location, subject.scenario.costs)) - set(answer.not_counted)
     columns = (

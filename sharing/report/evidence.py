@@ -7,7 +7,7 @@ from functools import cache
 
 from sharing.report.content import Block, Cell, Column, Paragraph, Section, Table
 from sharing.report.names import precision_name
-from sharing.report.subject import Subject
+from sharing.report.subject import ReportSubject
 from sizing.base.format import count, significant
 from sizing.evidence.published import Near
 from sizing.evidence.sources import SOURCES, source_day
@@ -21,7 +21,7 @@ NEAREST = 5
 DOLLARS = "USD"
 
 
-def evidence(subject: Subject) -> Section:
+def evidence(subject: ReportSubject) -> Section:
     """The appendix on evidence and accuracy."""
     blocks: list[Block] = [Paragraph(text=text) for text in _origin(subject)]
     if near := _nearest(subject):
@@ -32,7 +32,7 @@ def evidence(subject: Subject) -> Section:
     return Section(key="evidence", title="Appendix: evidence and accuracy", blocks=tuple(blocks))
 
 
-def _origin(subject: Subject) -> Iterator[str]:
+def _origin(subject: ReportSubject) -> Iterator[str]:
     plan = subject.plan
     yield f"Engine {plan.engine_version}, data {plan.data_version}. Estimates, not guarantees."
     if plan.provenance is not None:
@@ -47,7 +47,7 @@ def _origin(subject: Subject) -> Iterator[str]:
         yield narrowed
 
 
-def _nearest(subject: Subject) -> Table | None:
+def _nearest(subject: ReportSubject) -> Table | None:
     """The scenario's own measurements, then the published ones nearest to the plan."""
     near = nearest_rows(subject.sized, 8 * NEAREST)
     published = [one for one in near if one.measurement.itl_ms or one.measurement.output_tokens_per_s][:NEAREST]
@@ -98,7 +98,7 @@ def _targets(targets: list[Mapping[str, Cell]]) -> Table:
     return Table(title="How far plans are off measurements", columns=columns, rows=rows, note=note)
 
 
-def formulas(subject: Subject) -> Section | None:
+def formulas(subject: ReportSubject) -> Section | None:
     """The chapter on every figure from formula to source; those of money in USD alone, as the engine computes them."""
     hidden = () if subject.money.code == DOLLARS else ("usd_",)
     shown = [one for one in subject.plan.explained if not one.name.startswith(hidden)]

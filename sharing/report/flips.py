@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from sharing.report.content import Block, Cell, Column, Paragraph, Table
 from sharing.report.names import titled
 from sharing.report.ordered import money_columns, ordered
-from sharing.report.subject import Subject
+from sharing.report.subject import ReportSubject
 from sizing.base.format import count
 from sizing.decision.flips import Flip, Searched, flips
 from sizing.decision.outcome import Answers, Outcome
@@ -27,7 +27,7 @@ MEANS = (
 )
 
 
-def flips_found(subject: Subject, answers: Answers) -> Iterator[Block]:
+def flips_found(subject: ReportSubject, answers: Answers) -> Iterator[Block]:
     """The table, or the sentence that nothing was found, with what was searched; inputs of money where it is shown."""
     searched = flips(subject.sized.scenario, answers, most=MOST_LOOKS, near=NEAR)
     turning = [one for one in searched.nearest if _told(one, subject)]
@@ -45,18 +45,18 @@ def flips_found(subject: Subject, answers: Answers) -> Iterator[Block]:
     yield Table(title="What flips the answer", columns=columns, rows=rows, note=note)
 
 
-def _told(one: Flip | Searched, subject: Subject) -> bool:
+def _told(one: Flip | Searched, subject: ReportSubject) -> bool:
     return subject.shows_money or one.key.partition(".")[0] not in PRICES
 
 
-def _row(flip: Flip, subject: Subject) -> tuple[Cell, ...]:
+def _row(flip: Flip, subject: ReportSubject) -> tuple[Cell, ...]:
     now, unchanged, at = (shown(flip.key, value) for value in (flip.value, flip.unchanged, flip.at))
     after = subject.money.converted(flip.after)
     amounts = (after.usd_per_month,) if subject.shows_money else ()
     return titled(flip.key), now, at, _then(after, subject), unchanged, *amounts
 
 
-def _then(outcome: Outcome, subject: Subject) -> str:
+def _then(outcome: Outcome, subject: ReportSubject) -> str:
     named = "system" if outcome.systems == 1 else "systems"
     systems = f" in {count(outcome.systems)} {named}" if outcome.systems else ""
     return f"{ordered(outcome, subject)}{systems}"

@@ -8,7 +8,7 @@ from commandline.percentiles import name_of
 from sharing.report.answer import against
 from sharing.report.content import Block, Cell, Chart, ChartSeries, Column, Mark, Paragraph, Section, Table
 from sharing.report.names import ORIGIN
-from sharing.report.subject import Subject
+from sharing.report.subject import ReportSubject
 from sizing.base.format import interval, memory, ms, percent, requests_per_s, significant
 from sizing.base.latency_and_cost import Latency
 from sizing.base.result import Plan
@@ -30,7 +30,7 @@ ALIKE = 0.01
 """Share by which two latencies may differ and still be called the same."""
 
 
-def latency(subject: Subject) -> Section | None:
+def latency(subject: ReportSubject) -> Section | None:
     """The chapter; None where nothing is deployed."""
     plan = subject.plan
     if plan.deployment is None or plan.latency is None:
@@ -67,7 +67,7 @@ def _an_instance(plan: Plan) -> str:
     return "an instance" if plan.per_prefill_instance is None else "a decode instance"
 
 
-def _percentiles(subject: Subject) -> Table:
+def _percentiles(subject: ReportSubject) -> Table:
     columns = (
         Column(label="Latency"),
         *(
@@ -82,7 +82,7 @@ def _percentiles(subject: Subject) -> Table:
     return Table(title=LATENCIES, columns=columns, rows=tuple(_latency_rows(subject)), note=note)
 
 
-def _latency_rows(subject: Subject) -> Iterator[tuple[Cell, ...]]:
+def _latency_rows(subject: ReportSubject) -> Iterator[tuple[Cell, ...]]:
     now, limits = subject.plan.latency, subject.scenario.limits
     if now is None:
         return
@@ -102,7 +102,7 @@ def _interval(low: float, high: float) -> str:
     return interval(low, high, "ms")
 
 
-def _curves(subject: Subject) -> Iterator[Block]:
+def _curves(subject: ReportSubject) -> Iterator[Block]:
     """TTFT and ITL of an instance over its load, with the limit, the planned load and what was found there; a sentence
     in place of one that contradicts it."""
     plan, limits = subject.plan, subject.scenario.limits

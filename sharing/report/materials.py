@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from sharing.report.answer import instances
 from sharing.report.content import Block, Cell, Column, Paragraph, Section, Table
 from sharing.report.names import engine_name, gpu_name, kv_name, precision_name
-from sharing.report.subject import Subject
+from sharing.report.subject import ReportSubject
 from sizing.base.choices import PowerFrom
 from sizing.base.deployed import Deployed
 from sizing.base.errors import UnknownName
@@ -30,7 +30,7 @@ POWER_FROM: dict[PowerFrom, str] = {
 NOT_PUBLISHED = "not published: ask the vendor"
 
 
-def materials(subject: Subject) -> Section | None:
+def materials(subject: ReportSubject) -> Section | None:
     """The chapter; None where nothing is deployed."""
     deployed = subject.plan.deployment
     if deployed is None:
@@ -41,17 +41,17 @@ def materials(subject: Subject) -> Section | None:
     return Section(key="materials", title="Bill of materials", blocks=tuple(blocks))
 
 
-def _hardware(subject: Subject, deployed: Deployed) -> Table:
+def _hardware(subject: ReportSubject, deployed: Deployed) -> Table:
     columns = (Column(label="Item"), Column(label="Each"), Column(label="In all"), Column(label="About it"))
     rows = [*_systems(subject, deployed), *_network(deployed), *_storage(subject, deployed)]
     return Table(title="What is rented" if _is_rented(subject) else "What is bought", columns=columns, rows=tuple(rows))
 
 
-def _is_rented(subject: Subject) -> bool:
+def _is_rented(subject: ReportSubject) -> bool:
     return subject.scenario.deployment.location == "cloud"
 
 
-def _systems(subject: Subject, deployed: Deployed) -> Iterator[tuple[Cell, ...]]:
+def _systems(subject: ReportSubject, deployed: Deployed) -> Iterator[tuple[Cell, ...]]:
     """Systems with their GPUs, and what they take where they are one's own."""
     each, systems, rented = deployed.gpus_bought // deployed.systems, deployed.systems, _is_rented(subject)
     yield "Instances to rent" if rented else "GPU systems", deployed.system, count(systems), _price(subject)
@@ -90,7 +90,7 @@ def _used(deployed: Deployed) -> str:
     return ", ".join(parts)
 
 
-def _price(subject: Subject) -> str:
+def _price(subject: ReportSubject) -> str:
     """What the systems cost to buy, or to rent for a month."""
     cost, deployed = subject.plan.cost, subject.plan.deployment
     if not subject.shows_money or cost is None or deployed is None:
@@ -103,7 +103,7 @@ def _price(subject: Subject) -> str:
     return "price not known"
 
 
-def _system(subject: Subject, deployed: Deployed) -> System | None:
+def _system(subject: ReportSubject, deployed: Deployed) -> System | None:
     """The planned system as the catalogue has it; None for one that it does not have."""
     try:
         return resolve_system(deployed.system)
@@ -143,7 +143,7 @@ def _network(deployed: Deployed) -> Iterator[tuple[Cell, ...]]:
     )
 
 
-def _storage(subject: Subject, deployed: Deployed) -> Iterator[tuple[Cell, ...]]:
+def _storage(subject: ReportSubject, deployed: Deployed) -> Iterator[tuple[Cell, ...]]:
     """Room for checkpoints in every system."""
     one = subject.plan.per_instance
     if one is None:
@@ -157,7 +157,7 @@ def _storage(subject: Subject, deployed: Deployed) -> Iterator[tuple[Cell, ...]]
     )
 
 
-def _deployed(subject: Subject, deployed: Deployed) -> Table:
+def _deployed(subject: ReportSubject, deployed: Deployed) -> Table:
     """What runs on the hardware."""
     rows = [
         ("Model", subject.question.model.id),

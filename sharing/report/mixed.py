@@ -7,13 +7,13 @@ from collections.abc import Iterator
 from sharing.report.content import Block, Bullets, Cell, Column, Fact, Facts, Paragraph, Section, Table
 from sharing.report.money import amounts
 from sharing.report.names import gpu_name
-from sharing.report.subject import Subject
+from sharing.report.subject import ReportSubject
 from sizing.base.format import count, ms, percent
 from sizing.base.mixed import MixedFleet, PoolsOfTypes
 from sizing.mixed.text import prompts, saves, sentence
 
 
-def mixed(subject: Subject) -> Section | None:
+def mixed(subject: ReportSubject) -> Section | None:
     """The chapter; None where no mix is asked."""
     fleet = subject.plan.mixed
     if fleet is None:
@@ -28,7 +28,7 @@ def mixed(subject: Subject) -> Section | None:
     return Section(key="mixed", title="Mixed fleet", blocks=tuple(blocks))
 
 
-def _pools(subject: Subject, apart: PoolsOfTypes) -> Table:
+def _pools(subject: ReportSubject, apart: PoolsOfTypes) -> Table:
     """Prefill and decode on two GPU types; latencies and cost, of both together, in the title."""
     columns = [Column(label=label) for label in ("Instances", "Layout", "GPUs", "Systems")]
     rows: list[tuple[Cell, ...]] = [
@@ -48,7 +48,7 @@ def _pools(subject: Subject, apart: PoolsOfTypes) -> Table:
     return Table(title=title, columns=tuple(columns), rows=tuple(rows))
 
 
-def _facts(subject: Subject, fleet: MixedFleet) -> Iterator[Fact]:
+def _facts(subject: ReportSubject, fleet: MixedFleet) -> Iterator[Fact]:
     yield Fact(label="GPUs of the mixed fleet", value=count(fleet.gpus), note=f"{count(fleet.systems)} systems")
     if subject.shows_money:
         yield Fact(
@@ -58,7 +58,7 @@ def _facts(subject: Subject, fleet: MixedFleet) -> Iterator[Fact]:
         )
 
 
-def _table(subject: Subject, fleet: MixedFleet) -> Table:
+def _table(subject: ReportSubject, fleet: MixedFleet) -> Table:
     money = (amounts("Hardware a month"),) if subject.shows_money else ()
     columns = (
         Column(label="Prompts"),

@@ -12,12 +12,17 @@ from sizing.base.quantity import Result
 Converted = TypeVar("Converted", bound=Result)
 
 
-class Money(Protocol):
+class ReportCurrency(Protocol):
     """A currency with its rate, in which a report writes amounts."""
 
     @property
     def code(self) -> str:
         """Its code after ISO 4217."""
+        ...
+
+    @property
+    def rate(self) -> str:
+        """The exchange rate with its source and day, as a sentence ends with it; empty for USD."""
         ...
 
     def of(self, usd_amount: float) -> float:
@@ -38,6 +43,11 @@ class Dollars:
     """USD: amounts as the engine has them."""
 
     code: str = "USD"
+
+    @property
+    def rate(self) -> str:
+        """Empty: nothing is converted."""
+        return ""
 
     def of(self, usd_amount: float) -> float:
         """The amount as it is: it is in USD already."""

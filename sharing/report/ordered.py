@@ -7,12 +7,12 @@ from collections.abc import Sequence
 from sharing.report.content import Column
 from sharing.report.money import amounts
 from sharing.report.names import gpu_name, precision_name
-from sharing.report.subject import Subject
+from sharing.report.subject import ReportSubject
 from sizing.base.format import count
 from sizing.decision.outcome import Outcome
 
 
-def ordered(outcome: Outcome | None, subject: Subject) -> str:
+def ordered(outcome: Outcome | None, subject: ReportSubject) -> str:
     """What would be ordered, without its price."""
     if outcome is None:
         return "not possible"
@@ -21,6 +21,6 @@ def ordered(outcome: Outcome | None, subject: Subject) -> str:
     return f"{count(outcome.gpus)} x {gpu_name(outcome.gpu, subject.question)}, {precision_name(outcome.precision)}"
 
 
-def money_columns(subject: Subject, labels: Sequence[str]) -> tuple[Column, ...]:
+def money_columns(subject: ReportSubject, labels: Sequence[str]) -> tuple[Column, ...]:
     """Columns of amounts; none where no money is shown."""
     return tuple(map(amounts, labels)) if subject.shows_money else ()

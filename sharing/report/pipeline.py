@@ -7,13 +7,13 @@ from collections.abc import Iterator
 from sharing.report.content import Bullets, Cell, Column, Fact, Facts, Section, Table
 from sharing.report.money import amounts
 from sharing.report.names import gpu_name
-from sharing.report.subject import Subject
+from sharing.report.subject import ReportSubject
 from sizing.base.format import count, interval, kilowatts, ms
 from sizing.base.pipeline import Pipeline
 from sizing.pipelines.text import bought
 
 
-def pipeline(subject: Subject) -> Section | None:
+def pipeline(subject: ReportSubject) -> Section | None:
     """The chapter; None where no stage is asked."""
     stages = subject.plan.pipeline
     if stages is None:
@@ -25,7 +25,7 @@ def pipeline(subject: Subject) -> Section | None:
     return Section(key="pipeline", title="Stages beside the language model", blocks=blocks)
 
 
-def _facts(subject: Subject, stages: Pipeline) -> Iterator[Fact]:
+def _facts(subject: ReportSubject, stages: Pipeline) -> Iterator[Fact]:
     yield Fact(label="GPUs of the stages", value=count(stages.gpus))
     yield Fact(label="Stages", value=ms(stages.latency_ms), note="mean, one after another")
     if stages.ttft_ms is not None:
@@ -43,7 +43,7 @@ def _facts(subject: Subject, stages: Pipeline) -> Iterator[Fact]:
         )
 
 
-def _table(subject: Subject, stages: Pipeline) -> Table:
+def _table(subject: ReportSubject, stages: Pipeline) -> Table:
     money = (amounts("Hardware a month"),) if subject.shows_money else ()
     columns = (
         Column(label="Stage"),

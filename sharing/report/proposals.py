@@ -6,13 +6,14 @@ from sharing.report.answer import layout
 from sharing.report.content import Block, Bullets, Cell, Column, Section, Table
 from sharing.report.money import amounts
 from sharing.report.names import engine_name, gpu_name, precision_name
-from sharing.report.subject import Subject
+from sharing.report.subject import ReportSubject
 from sizing.base.deployed import Deployed
 from sizing.base.result import Proposal
+from sizing.planning.price_basis import other_bases
 from sizing.planning.proposal_text import NAMES, balanced_of, chance, gives_up, made_of, room
 
 
-def proposals(subject: Subject) -> Section | None:
+def proposals(subject: ReportSubject) -> Section | None:
     """The chapter; None where nothing keeps the limits."""
     balanced = balanced_of(subject.plan)
     if balanced is None:
@@ -23,7 +24,7 @@ def proposals(subject: Subject) -> Section | None:
     return Section(key="proposals", title="Three proposals", blocks=blocks)
 
 
-def _table(subject: Subject) -> Table:
+def _table(subject: ReportSubject) -> Table:
     money = (amounts("Hardware a month"),) if subject.shows_money else ()
     columns = (
         Column(label="Proposal"),
@@ -37,17 +38,20 @@ def _table(subject: Subject) -> Table:
     note = "The plan of this document is the balanced one."
     if confidence is not None:
         note += f" Room to grow: how many times the planned load is carried with a chance of {confidence:g} %."
+    if subject.shows_money:
+        bases = other_bases([one.deployment for one in subject.plan.proposals], subject.question)
+        note = " ".join(filter(None, [note, bases]))
     rows = tuple(_row(subject, one) for one in subject.plan.proposals)
     return Table(title="Lowest cost, balanced and resilient", columns=columns, rows=rows, note=note)
 
 
-def _row(subject: Subject, one: Proposal) -> tuple[Cell, ...]:
+def _row(subject: ReportSubject, one: Proposal) -> tuple[Cell, ...]:
     usd = one.hardware_usd_per_month
     money = ((None if usd is None else subject.money.of(usd)),) if subject.shows_money else ()
     return NAMES[one.name], made_of(one.deployment), _runs(one.deployment, subject), *money, chance(one), room(one)
 
 
-def _runs(deployed: Deployed, subject: Subject) -> str:
+def _runs(deployed: Deployed, subject: ReportSubject) -> str:
     """ "3 instances (TP2) in FP8 on vLLM, H100 SXM"."""
     instances = f"{deployed.instances:,} instance{'s' if deployed.instances > 1 else ''}"
     format_and_engine = f"{precision_name(deployed.weight_precision)} on {engine_name(deployed.engine)}"

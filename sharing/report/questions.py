@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from sharing.report.asked import length_text, limits_text
 from sharing.report.content import Block, Chart, ChartSeries, Column, Section, Table
 from sharing.report.names import gpu_name
-from sharing.report.subject import Subject
+from sharing.report.subject import ReportSubject
 from sizing.base.choices import RANKED_BY, Location, Mode
 from sizing.base.format import UNKNOWN, count, percent, requests_per_s, significant
 from sizing.base.units import BILLION
@@ -28,7 +28,7 @@ MOST_LISTED = 12
 """GPU types that are named one by one."""
 
 
-def questions(subject: Subject) -> Section:
+def questions(subject: ReportSubject) -> Section:
     """The chapter "The six questions"."""
     columns = (Column(label="Question"), Column(label="Answer"), Column(label="Note"))
     table = Table(title="What was asked", columns=columns, rows=tuple(_rows(subject)))
@@ -38,7 +38,7 @@ def questions(subject: Subject) -> Section:
     return Section(key="questions", title="The six questions", blocks=tuple(blocks))
 
 
-def _rows(subject: Subject) -> Iterator[tuple[str, str, str]]:
+def _rows(subject: ReportSubject) -> Iterator[tuple[str, str, str]]:
     demand, workload = subject.question.demand, subject.scenario.workload
     model = subject.question.model
     active = "" if not model.is_moe else f", {significant(model.params_per_token / BILLION)} billion active"
@@ -60,7 +60,7 @@ def _rows(subject: Subject) -> Iterator[tuple[str, str, str]]:
     )
 
 
-def _gpus(subject: Subject) -> str:
+def _gpus(subject: ReportSubject) -> str:
     record = subject.scenario.measured
     if record is not None:
         return f"those of the measured system, {record.system}"
@@ -70,7 +70,7 @@ def _gpus(subject: Subject) -> str:
     return ", ".join(gpu_name(gpu.id, subject.question) for gpu in considered) or UNKNOWN
 
 
-def _day(subject: Subject) -> Table:
+def _day(subject: ReportSubject) -> Table:
     """What the load is in a day."""
     day = subject.plan.business
     rows = [
@@ -98,7 +98,7 @@ def _course(peak_to_mean: float) -> str:
     )
 
 
-def _profile(subject: Subject) -> Chart | None:
+def _profile(subject: ReportSubject) -> Chart | None:
     """The load over the hours of a day, where the scenario says it."""
     shape = hourly(subject.scenario.workload)
     if shape is None or len(shape) != HOURS:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from sharing.report.answer import gpu_range
 from sharing.report.content import Block, Bullets, Cell, Column, Paragraph, Section, Table
 from sharing.report.names import gpu_name
-from sharing.report.subject import Subject
+from sharing.report.subject import ReportSubject
 from sizing.base.choices import Severity
 from sizing.base.format import interval, ms
 from sizing.economics.text import left_out
@@ -16,7 +16,7 @@ SEVERITIES: dict[Severity, str] = {"error": "Error", "warning": "Warning", "info
 WORST_FIRST = list(SEVERITIES)
 
 
-def risks(subject: Subject) -> Section:
+def risks(subject: ReportSubject) -> Section:
     """The chapter that names what may go wrong, and what cannot serve."""
     plan = subject.plan
     blocks: list[Block] = []
@@ -33,7 +33,7 @@ def risks(subject: Subject) -> Section:
     return Section(key="risks", title="Risks", blocks=tuple(blocks))
 
 
-def _uncertain(subject: Subject) -> Iterator[str]:
+def _uncertain(subject: ReportSubject) -> Iterator[str]:
     plan = subject.plan
     if plan.gpus_low is not None:
         yield f"GPUs: {gpu_range(plan.gpus_low, plan.gpus_high)}."
@@ -48,7 +48,7 @@ def _uncertain(subject: Subject) -> Iterator[str]:
         yield f"Not in the cost, because the scenario leaves it out: {', '.join(left_out(subject.cost))}."
 
 
-def excluded(subject: Subject) -> Section | None:
+def excluded(subject: ReportSubject) -> Section | None:
     """The chapter on GPU types that cannot serve it; None where every one could."""
     if not subject.plan.excluded:
         return None

@@ -9,7 +9,7 @@ from sharing.report.cost import DISCOUNT
 from sharing.report.flips import flips_found
 from sharing.report.names import titled
 from sharing.report.ordered import money_columns, ordered
-from sharing.report.subject import Subject
+from sharing.report.subject import ReportSubject
 from sizing.decision.outcome import Answers, Outcome, Progress
 from sizing.decision.promises import Promise, cheaper_with_more_gpus, promises, saved
 from sizing.decision.text import GPU_CHANGE, MORE_FOR_LESS, gpu_change, name_of, shown
@@ -30,7 +30,7 @@ MOVED_ALONE = (
 """What the figures are of; as on Cost."""
 
 
-def sensitivity(subject: Subject, answers: Answers, progress: Progress | None = None) -> Section | None:
+def sensitivity(subject: ReportSubject, answers: Answers, progress: Progress | None = None) -> Section | None:
     """The chapter; None where nothing is deployed. Plans every input at both ends of its range."""
     if subject.plan.deployment is None:
         return None
@@ -50,7 +50,7 @@ def sensitivity(subject: Subject, answers: Answers, progress: Progress | None = 
     return Section(key="sensitivity", title="What moves the answer", blocks=tuple(blocks))
 
 
-def _chart(subject: Subject, moved: Tornado) -> Iterator[Chart]:
+def _chart(subject: ReportSubject, moved: Tornado) -> Iterator[Chart]:
     bars = [bar for bar in moved.bars if swing(bar, moved.base) > 0][:DRAWN]
     base = counted(moved.base, moved.base)
     if not bars or base is None:
@@ -71,7 +71,7 @@ def _chart(subject: Subject, moved: Tornado) -> Iterator[Chart]:
     )
 
 
-def _table(subject: Subject, moved: Tornado) -> Table:
+def _table(subject: ReportSubject, moved: Tornado) -> Table:
     """The inputs that move the answer, with what would be ordered at both ends of their range."""
     columns = (
         *(Column(label=label) for label in ("Input", "Now", "Range", "At the low end", "At the high end")),
@@ -94,7 +94,7 @@ def _order(outcome: Outcome) -> tuple[object, ...]:
     return *outcome.choice, outcome.gpus
 
 
-def _row(subject: Subject, bar: Bar) -> tuple[Cell, ...]:
+def _row(subject: ReportSubject, bar: Bar) -> tuple[Cell, ...]:
     ends = (bar.at_low, bar.at_high)
     amounts: tuple[Cell, ...] = ()
     if subject.shows_money:
@@ -104,7 +104,7 @@ def _row(subject: Subject, bar: Bar) -> tuple[Cell, ...]:
     return titled(bar.key), shown(bar.key, bar.value), span, *orders, *amounts
 
 
-def _promises(subject: Subject, relaxed: Sequence[Promise]) -> Block:
+def _promises(subject: ReportSubject, relaxed: Sequence[Promise]) -> Block:
     saving = sorted(
         (one for one in relaxed if saved(one, in_money=subject.shows_money) > 0),
         key=lambda one: -saved(one, in_money=subject.shows_money),
@@ -126,7 +126,7 @@ def _promises(subject: Subject, relaxed: Sequence[Promise]) -> Block:
     )
 
 
-def _promise(subject: Subject, one: Promise) -> tuple[Cell, ...]:
+def _promise(subject: ReportSubject, one: Promise) -> tuple[Cell, ...]:
     to = "not promised" if one.relaxed is None else shown(one.key, one.relaxed)
     amount: tuple[Cell, ...] = (one.usd_saved,) if subject.shows_money else ()
     then = ordered(one.outcome, subject)

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from sharing.report.content import Released
-from sharing.report.money import Dollars, Money
+from sharing.report.money import Dollars, ReportCurrency
 from sharing.report.prices import as_released, without_money
 from sizing.base.result import Plan
 from sizing.economics.cost import cost
@@ -20,7 +20,7 @@ from sizing.scenario.schema import Scenario
 
 
 @dataclass(frozen=True, kw_only=True)
-class Subject:
+class ReportSubject:
     """An answer with no more money in it than is released.
 
     ``sized``: the answer as it was planned, whose prices are not to be shown. ``money``: how amounts are written.
@@ -29,7 +29,7 @@ class Subject:
     answer: Answer
     sized: Answer
     released: Released
-    money: Money
+    money: ReportCurrency
 
     @property
     def scenario(self) -> Scenario:
@@ -77,9 +77,9 @@ class Subject:
 
 
 def subject_of(
-    answer: Answer, released: Released, *, money: Money | None = None, planner: Planner | None = None
-) -> Subject:
+    answer: Answer, released: Released, *, money: ReportCurrency | None = None, planner: Planner | None = None
+) -> ReportSubject:
     """What of an answer is released. Raises InvalidScenario as :func:`as_released`."""
     shown = as_released(answer, released, planner)
     sized = shown if released is not Released.NOTHING else replace(answer, plan=without_money(answer.plan))
-    return Subject(answer=shown, sized=sized, released=released, money=money or Dollars())
+    return ReportSubject(answer=shown, sized=sized, released=released, money=money or Dollars())

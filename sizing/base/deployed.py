@@ -7,6 +7,13 @@ from typing import Annotated
 from sizing.base.choices import AdapterTargets, Redundancy, Serving, SinglePoint
 from sizing.base.quantity import Result, is_none, quantity
 
+LoadPerInstance = Annotated[
+    float,
+    quantity(
+        "Load per instance", "requests/s", "peak requests/s / (instances - spares)", "Load on one instance at the peak."
+    ),
+]
+
 
 class Pool(Result):
     """The instances of one kind where prefill and decode run apart."""
@@ -37,15 +44,7 @@ class Pool(Result):
             "Capacity of one instance: TTFT limits prefill, ITL limits decode.",
         ),
     ]
-    rps: Annotated[
-        float,
-        quantity(
-            "Load per instance",
-            "requests/s",
-            "peak requests/s / (instances - spares)",
-            "Load on one instance at the peak.",
-        ),
-    ]
+    rps: LoadPerInstance
 
 
 class Drafts(Result):
@@ -312,15 +311,7 @@ class PerInstance(Result):
             "Beyond this rate the queue grows forever.",
         ),
     ]
-    rps: Annotated[
-        float,
-        quantity(
-            "Load per instance",
-            "requests/s",
-            "peak requests/s / (instances - spares)",
-            "Load on one instance at the peak.",
-        ),
-    ]
+    rps: LoadPerInstance
     concurrency: Annotated[
         float,
         quantity(

@@ -84,16 +84,25 @@ class BrokenRule(ValueError):
 
 
 class UnknownName(SizingError):
-    """A name that the catalogue does not hold; the message offers the three nearest of ``known``, or ``nearest``,
-    after ``why`` it is not there, or what to do instead."""
+    """A name that the catalogue does not hold; the message offers the three nearest of ``known``, or ``nearest``, or
+    says in ``instead`` how what is meant is asked for; before them ``why`` it is not there."""
 
     def __init__(
-        self, kind: str, name: str, known: Iterable[str] = (), *, nearest: Sequence[str] = (), why: str = ""
+        self,
+        kind: str,
+        name: str,
+        known: Iterable[str] = (),
+        *,
+        nearest: Sequence[str] = (),
+        instead: str = "",
+        why: str = "",
     ) -> None:
         self.kind, self.name = kind, name
         self.nearest = list(nearest) or nearest_names(name, known, 3)
         last = " or ".join(self.nearest[-2:])
         hint = f" Did you mean {', '.join([*self.nearest[:-2], last])}?" if self.nearest else ""
+        if instead:
+            hint = f" {instead}"
         reason = f" {why}" if why else ""
         super().__init__(f"Unknown {kind} “{shown(name, LONGEST_NAME)}”.{reason}{hint}")
 

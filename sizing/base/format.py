@@ -116,13 +116,20 @@ def usd(x: Number, digits: int = 3) -> str:
     return f"{sign}${text}"
 
 
+def a_month(x: Number) -> str:
+    """A price of hardware by the month: "$12.3k a month", or that it is not known."""
+    return "price not known" if x is None else f"{usd(x)} a month"
+
+
 def tokens_per_s(x: Number) -> str:
     """A token rate: "1,240 tokens/s"."""
     return _with_unit(x, "tokens/s")
 
 
 def requests_per_s(x: Number) -> str:
-    """A request rate: "2.4 requests/s"."""
+    """A request rate: "2.4 requests/s"; a small one with its digits, because it is what was asked for."""
+    if x is not None and 0 < abs(x) < SMALLEST:
+        return f"{stated(x, 3)} requests/s"
     return _with_unit(x, "requests/s")
 
 

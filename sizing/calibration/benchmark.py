@@ -55,9 +55,7 @@ def calibration_note(question: Question) -> tuple[str, ...]:
 @lru_cache(maxsize=64)
 def calibration(benchmark: ResolvedBenchmark) -> Calibration:
     """The calibration that a benchmark gives."""
-    calibrated = fit_calibration(
-        calibration_points(benchmark), name=benchmark.given.source, any_kv=benchmark.given.kv_precision is None
-    )
+    calibrated = benchmark_calibration(benchmark)
     named = f"The imported benchmark {benchmark.given.source}".rstrip()
     if calibrated.of_something_else:
         return Calibration(
@@ -70,6 +68,17 @@ def calibration(benchmark: ResolvedBenchmark) -> Calibration:
         note=f"{named} ({counted(calibrated.calibration_points, 'point')}) calibrates the step times of "
         f"{calibrated.configuration.label}; other layouts, formats and engines on this GPU have what is carried over "
         "from it, in a wider interval, and other GPUs keep the uncalibrated ones.",
+    )
+
+
+def benchmark_calibration(benchmark: ResolvedBenchmark) -> CalibratedConfiguration:
+    """What the points of a benchmark ask for, beside what it states of running sequences."""
+    given = benchmark.given
+    return fit_calibration(
+        calibration_points(benchmark),
+        name=given.source,
+        any_kv=given.kv_precision is None,
+        sequence_s=given.sequence_ms * S_PER_MS,
     )
 
 

@@ -41,7 +41,8 @@ WIDEST = math.log(10.0)
 
 @dataclass(frozen=True, kw_only=True)
 class CalibratedConfiguration:
-    """One configuration with its fitted factors; ``covariance`` (3, 3) is that of (log d, log p, s / decode(1)).
+    """One configuration with its fitted factors; ``covariance`` (3, 3) is that of (log d, log p, s / decode(1)), and
+    ``sequence_s`` what each running sequence adds to a step, which the benchmark states and no point was fitted to.
 
     ``misfit`` is the mean square of log(measured / calibrated) in units of the noise; above 1 it widens the interval.
     ``lowest`` and ``highest`` are the loads of the points in requests in flight per instance; ``before`` and ``after``
@@ -66,6 +67,7 @@ class CalibratedConfiguration:
     ratio: float
     surprise: float
     name: str
+    sequence_s: float = 0.0
 
     @property
     def factors(self) -> Floats:
@@ -127,9 +129,10 @@ class CalibratedConfiguration:
             and same_speed(measured.precision, row.precision)
         )
 
-    def scaled(self, times: StepTimes) -> StepTimes:
-        """Predicted times of the measured configuration, calibrated."""
-        return calibrated(times, decode=self.decode, prefill=self.prefill, step_s=self.step_s, source=self.source)
+    def scaled(self, times: StepTimes, concurrency: Floats) -> StepTimes:
+        """Predicted times of the measured configuration with so many sequences (C, K), calibrated."""
+        step_s = self.step_s + self.sequence_s * concurrency
+        return calibrated(times, decode=self.decode, prefill=self.prefill, step_s=step_s, source=self.source)
 
     def interval(self, metric: str, concurrency: float | None = None) -> ErrorFactors:
         """Intervals of ``decode`` or ``prefill`` times after calibration, at ``concurrency`` per instance if given.
@@ -173,8 +176,9 @@ def counted(number: int, noun: str) -> str:
     return f"{number} {noun}{'' if number == 1 else 's'}"
 
 
-def calibrated(times: StepTimes, *, decode: float, prefill: float, step_s: float, source: str) -> StepTimes:
-    """Step times with the factors applied: d x decode + s, p x prompt times."""
+def calibrated(times: StepTimes, *, decode: float, prefill: float, step_s: float | Floats, source: str) -> StepTimes:
+    """Step times with the factors applied: d x decode + s (one, or one for each number of sequences), p x prompt
+    times."""
     return replace(
         times,
         decode_s=np.maximum(decode * times.decode_s + step_s, LEAST_DECODE * times.decode_s),

@@ -16,7 +16,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from sizing.base.arrays import Rows
+from sizing.base.arrays import Floats, Rows
 from sizing.base.units import TWO_SIDED_80, TWO_SIDED_95
 from sizing.calibration.calibrated import WIDEST, CalibratedConfiguration, calibrated, counted, same_speed
 from sizing.deployments.candidates import Candidates
@@ -91,15 +91,15 @@ def neighbours(measured: CalibratedConfiguration, candidates: Candidates) -> lis
     return related
 
 
-def carried_times(measured: CalibratedConfiguration, kin: Kinship, times: StepTimes) -> StepTimes:
-    """Predicted times of neighbours with what the benchmark says of them."""
+def carried_times(measured: CalibratedConfiguration, kin: Kinship, times: StepTimes, concurrency: Floats) -> StepTimes:
+    """Predicted times of neighbours with so many sequences (C, K), with what the benchmark says of them."""
     surprise = measured.decode_surprise
     part = kin.carried(surprise) / surprise if surprise else kin.share
     return calibrated(
         times,
         decode=measured.decode**part,
         prefill=math.exp(kin.carried(math.log(measured.prefill))),
-        step_s=part * measured.step_s,
+        step_s=part * (measured.step_s + measured.sequence_s * concurrency),
         source=source(measured),
     )
 

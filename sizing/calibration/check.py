@@ -12,9 +12,9 @@ import numpy as np
 
 from sizing.base.arrays import Floats
 from sizing.base.units import S_PER_MS
-from sizing.calibration.benchmark import calibration_points
+from sizing.calibration.benchmark import benchmark_calibration, calibration_points
 from sizing.calibration.calibrated import CalibratedConfiguration
-from sizing.calibration.fit import fit_calibration, left_out_errors
+from sizing.calibration.fit import left_out_errors
 from sizing.calibration.protocol_points import Prepared, prepare
 from sizing.catalog.gpu import Gpu
 from sizing.catalog.model import Model
@@ -81,7 +81,7 @@ def check(benchmark: Benchmark, model: Model, custom: Sequence[Gpu] = ()) -> Che
 @lru_cache(maxsize=64)
 def _check(resolved: ResolvedBenchmark) -> Check:
     benchmark, points = resolved.given, calibration_points(resolved)
-    fitted = fit_calibration(points, name=benchmark.source, any_kv=benchmark.kv_precision is None)
+    fitted = benchmark_calibration(resolved)
     parts = prepare([p.point for p in points], mixture())
     compared = [_of_mode(part, benchmark, fitted) for part in parts]
     rows = [row for of_mode, _ in compared for row in of_mode]
@@ -99,7 +99,7 @@ def _of_mode(
     part: Prepared, benchmark: Benchmark, fitted: CalibratedConfiguration
 ) -> tuple[list[CheckedQuantity], set[int]]:
     """Every quantity of the points of one mode, and the points that are overloaded at the slow end."""
-    before, after = (_values(part, times) for times in (part.times, fitted.scaled(part.times)))
+    before, after = (_values(part, times) for times in (part.times, fitted.scaled(part.times, part.grid)))
     plain: Mapping[str, Floats] = {str(name): values for name, values in before.items()}
     apart = part.times.apart_of(np.arange(len(part.points)))
     ends, overloaded = point_ends(part.points, plain, apart, part.source)

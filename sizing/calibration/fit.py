@@ -51,12 +51,14 @@ FOLDS = 5
 @dataclass(frozen=True, kw_only=True)
 class _Problem:
     """What is fitted: the points with their step times by mode, the predicted decode step of one sequence in seconds,
-    and the standard deviations of the prior. A solution is the vector (log d, log p, s / decode of one sequence)."""
+    and the standard deviations of the prior. A solution is the vector (log d, log p, s / decode of one sequence);
+    ``sequence_s``, what each running sequence adds to a step, is known."""
 
     points: Sequence[CalibrationPoint]
     prepared: tuple[Prepared, ...]
     one_sequence_s: float
     widths: Floats
+    sequence_s: float = 0.0
 
     def residuals(self, solution: Floats) -> Floats:
         """What least squares minimises: misfits in units of their spread, then the departure from the prior."""
@@ -78,7 +80,7 @@ class _Problem:
             yield np.sign(relative) * np.sqrt(2.0 * (np.sqrt(1.0 + relative**2) - 1.0))
 
     def _expected(self, part: Prepared, solution: Floats) -> Expected:
-        step_s = float(solution[2]) * self.one_sequence_s
+        step_s = float(solution[2]) * self.one_sequence_s + self.sequence_s * part.grid
         decode, prefill = math.exp(solution[0]), math.exp(solution[1])
         return part.expected(calibrated(part.times, decode=decode, prefill=prefill, step_s=step_s, source=""))
 
@@ -90,13 +92,14 @@ def fit_calibration(
     any_kv: bool = True,
     source: Mixture | Roofline | None = None,
     near: CalibratedConfiguration | None = None,
+    sequence_s: float = 0.0,
 ) -> CalibratedConfiguration:
     """The factors that explain ``calibration_points``, one or more points of one configuration.
 
-    ``near`` is where to start from. Raises ValueError when there is no point, or when they are of several
-    configurations (a bug of the caller).
+    ``near`` is where to start from, ``sequence_s`` what each running sequence is known to add to a step. Raises
+    ValueError when there is no point, or when they are of several configurations (a bug of the caller).
     """
-    problem = _problem(calibration_points, source or mixture())
+    problem = replace(_problem(calibration_points, source or mixture()), sequence_s=sequence_s)
     from scipy.optimize import least_squares  # takes a quarter of a second, and few questions have a benchmark
 
     solved = least_squares(
@@ -153,6 +156,7 @@ def _solution(
         ratio=float(np.exp(np.median(before))),
         surprise=float(max(np.max(np.abs(solution / widths)), abs(np.median(before)) / widths[0])),
         name=name,
+        sequence_s=problem.sequence_s,
     )
 
 
@@ -173,11 +177,14 @@ def left_out_errors(
     for fold in range(folds):
         held = range(fold, len(calibration_points), folds)
         fitted = fit_calibration(
-            [point for i, point in enumerate(calibration_points) if i % folds != fold], source=uncalibrated, near=start
+            [point for i, point in enumerate(calibration_points) if i % folds != fold],
+            source=uncalibrated,
+            near=start,
+            sequence_s=start.sequence_s,
         )
         for i in held:
             (part,) = prepare([calibration_points[i].point], uncalibrated)
-            off = deviations(part, [calibration_points[i]], part.expected(fitted.scaled(part.times)))
+            off = deviations(part, [calibration_points[i]], part.expected(fitted.scaled(part.times, part.grid)))
             out[i] = float(np.expm1(-off[0])) if len(off) else math.nan
     return out
 

@@ -34,13 +34,13 @@ def step_times(
         return times, sources
     each = list(sources)
     for index, kin in neighbours(calibrated, candidates):
-        times = times.replaced(index, carried_times(calibrated, kin, times.take(index)))
+        times = times.replaced(index, carried_times(calibrated, kin, times.take(index), concurrency[index]))
         for i in index:
             each[i] = StepSource(kind="carried_over", name=carried_source(calibrated))
     index = calibrated.matching(candidates)
     if len(index):
         base = mixture().times(model, candidates.take(index), traffic.take(index), concurrency[index])
-        times = times.replaced(index, calibrated.scaled(base))
+        times = times.replaced(index, calibrated.scaled(base, concurrency[index]))
     for i in index:
         each[i] = StepSource(kind="calibration", name=calibrated.source)
     return times, tuple(each)

@@ -7,7 +7,7 @@ from sizing.catalog.checkpoints import Checkpoint, checkpoints
 from sizing.catalog.config_json import model_from_config
 from sizing.catalog.facts import (
     ApiPrice,
-    LeadTime,
+    PublishedLeadTime,
     QuantizationFact,
     StreetPrice,
     TcoFact,
@@ -44,8 +44,8 @@ __all__ = [
     "Checkpoint",
     "CloudInstance",
     "Gpu",
-    "LeadTime",
     "Model",
+    "PublishedLeadTime",
     "QuantizationFact",
     "ResolvedModel",
     "ServerHost",

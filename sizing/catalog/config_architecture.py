@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from sizing.base.errors import InvalidModelConfig
-from sizing.catalog.config_fields import Fields, checked_number, checked_whole
+from sizing.catalog.config_fields import ConfigFields, checked_number, checked_whole
 from sizing.catalog.layer_plan import Layer, layer_plan
 from sizing.catalog.model import LatentAttention
 from sizing.catalog.model_families import family, model_families
@@ -15,7 +15,7 @@ MAX_WIDTH, MAX_HEADS, MAX_VOCAB, MAX_EXPERTS = 10**6, 10**5, 10**7, 10**5
 the catalogue."""
 
 
-def architecture(fields: Fields) -> Architecture:
+def architecture(fields: ConfigFields) -> Architecture:
     """The decoder that the configuration describes; raises InvalidModelConfig where it is missing or contradictory."""
     hidden = fields.needed("hidden_size", low=16, high=MAX_WIDTH)
     plan = layer_plan(fields)
@@ -60,7 +60,7 @@ BOTH_HALVES = ("hf_olmo", "molmo")
 """The first OLMo and its kin, whose width of an MLP is that of gate and up together."""
 
 
-def _embedding_width(fields: Fields, hidden: int) -> int:
+def _embedding_width(fields: ConfigFields, hidden: int) -> int:
     """Width of an embedding, which a matrix widens to the model's where they differ (ALBERT, ELECTRA, OPT-350M).
 
     OLMo and Molmo call the rows of theirs ``embedding_size``.
@@ -71,7 +71,7 @@ def _embedding_width(fields: Fields, hidden: int) -> int:
     return next((width for key in names if (width := fields.whole(key, high=MAX_WIDTH))), hidden)
 
 
-def _mlp_matrices(fields: Fields, kind: str) -> int:
+def _mlp_matrices(fields: ConfigFields, kind: str) -> int:
     """Matrices of an MLP: up and down, and a gate in most decoders and in encoders since ModernBERT."""
     families = model_families()
     if fields.raw("position_encoding_2d") is not None:
@@ -86,14 +86,14 @@ def _mlp_matrices(fields: Fields, kind: str) -> int:
     return 2 if ungated else 3
 
 
-def _vocabulary(fields: Fields) -> int:
+def _vocabulary(fields: ConfigFields) -> int:
     """Rows of the embedding, which the first Mamba models pad (``pad_vocab_size_multiple``)."""
     size = fields.needed("vocab_size", high=MAX_VOCAB)
     multiple = fields.whole("pad_vocab_size_multiple", high=10**5) or 1
     return -(-size // multiple) * multiple
 
 
-def _tied(fields: Fields, kind: str) -> bool:
+def _tied(fields: ConfigFields, kind: str) -> bool:
     """Whether input and output embeddings are one matrix, by whatever name the file says it."""
     for key in ("tie_word_embeddings", "tie_embedding", "tie_embeddings", "share_input_output_layers", "weight_tying"):
         shared = fields.raw(key)
@@ -106,14 +106,14 @@ def _tied(fields: Fields, kind: str) -> bool:
     )
 
 
-def _heads_of_state(fields: Fields, hidden: int) -> dict[str, int]:
+def _heads_of_state(fields: ConfigFields, hidden: int) -> dict[str, int]:
     """The heads by which a model without attention is split, under the names of :class:`Architecture`."""
     count, dim = state_heads(fields, hidden)
     numbers = dict.fromkeys(("heads", "kv_heads", "swa_kv_heads"), count)
     return numbers | dict.fromkeys(("head_dim", "v_head_dim", "swa_head_dim", "swa_v_head_dim"), dim)
 
 
-def _shared_blocks(fields: Fields, hidden: int, plan: tuple[Layer, ...], heads: dict[str, int]) -> float:
+def _shared_blocks(fields: ConfigFields, hidden: int, plan: tuple[Layer, ...], heads: dict[str, int]) -> float:
     """Zamba: blocks of attention over twice the width and an MLP, which several layers apply; each application has a
     projection of its own, and in Zamba 2 low-rank adapters of the MLP and, where asked for, of the attention.
 
@@ -133,7 +133,7 @@ def _shared_blocks(fields: Fields, hidden: int, plan: tuple[Layer, ...], heads: 
     return float(blocks * (attention + 3 * hidden * inner) + applied * (hidden * hidden + adapter))
 
 
-def _heads(fields: Fields, hidden: int, plan: tuple[Layer, ...]) -> dict[str, int]:
+def _heads(fields: ConfigFields, hidden: int, plan: tuple[Layer, ...]) -> dict[str, int]:
     """Numbers and widths of heads, those of sliding layers apart, under the names of :class:`Architecture`."""
     every = all(layer.heads for layer in plan)  # a list by layer, not single layers that differ
     heads = max(layer.heads or 0 for layer in plan) if every else fields.needed("heads", high=MAX_HEADS)
@@ -163,13 +163,13 @@ def _heads(fields: Fields, hidden: int, plan: tuple[Layer, ...]) -> dict[str, in
     }
 
 
-def _head_dim(fields: Fields, hidden: int, heads: int) -> int:
+def _head_dim(fields: ConfigFields, hidden: int, heads: int) -> int:
     """Width of a head; with latent attention the file may leave it at 0, since its parts are given (GLM-5.3-Flash)."""
     lowest = 0 if fields.whole("kv_lora_rank", high=MAX_WIDTH) else 1
     return fields.whole("head_dim", low=lowest, high=MAX_WIDTH) or hidden // heads
 
 
-def _kv_heads(fields: Fields, heads: int) -> int:
+def _kv_heads(fields: ConfigFields, heads: int) -> int:
     """KV heads: as said, 1 for multi-query families, else one per head; never more than heads."""
     given = fields.whole("kv_heads", low=1, high=MAX_HEADS)
     attn = fields.section("attn_config")
@@ -183,7 +183,7 @@ def _kv_heads(fields: Fields, heads: int) -> int:
     return given or heads
 
 
-def _latent(fields: Fields, dim: int) -> LatentAttention | None:
+def _latent(fields: ConfigFields, dim: int) -> LatentAttention | None:
     rank = fields.whole("kv_lora_rank", high=MAX_WIDTH)
     if rank is None:
         return None
@@ -196,7 +196,7 @@ def _latent(fields: Fields, dim: int) -> LatentAttention | None:
     )
 
 
-def _indexer(fields: Fields, plan: tuple[Layer, ...], compressed: bool) -> dict[str, int]:
+def _indexer(fields: ConfigFields, plan: tuple[Layer, ...], compressed: bool) -> dict[str, int]:
     """Sparse-attention indexer (DeepSeek, GLM, MiniMax-M3 in a section of its own): heads, width, layers with one, and
     how many entries it chooses."""
     section = fields.section("sparse_attention_config")
@@ -219,7 +219,7 @@ def _indexer(fields: Fields, plan: tuple[Layer, ...], compressed: bool) -> dict[
     }
 
 
-def _mlp_widths(fields: Fields, hidden: int, kind: str) -> dict[str, int]:
+def _mlp_widths(fields: ConfigFields, hidden: int, kind: str) -> dict[str, int]:
     """Widths of dense MLPs and experts under the names of :class:`Architecture`; contradictions are rejected."""
     ffn = fields.section("ffn_config")
     experts = fields.whole("experts", low=0, high=MAX_EXPERTS) or _in_section(ffn, "moe_num_experts") or 0
@@ -243,7 +243,7 @@ def _mlp_widths(fields: Fields, hidden: int, kind: str) -> dict[str, int]:
     }
 
 
-def _dense_width(fields: Fields, hidden: int, kind: str) -> int | None:
+def _dense_width(fields: ConfigFields, hidden: int, kind: str) -> int | None:
     """Width of an MLP where the file says it, with what a family does to the number.
 
     LFM2 takes two thirds of it, times a multiplier, rounded up (Lfm2MLP); RecurrentGemma, OLMo and the first Qwen
@@ -268,7 +268,7 @@ def _dense_width(fields: Fields, hidden: int, kind: str) -> int | None:
     return width
 
 
-def shared_width(fields: Fields, expert_width: int, kind: str) -> int:
+def shared_width(fields: ConfigFields, expert_width: int, kind: str) -> int:
     """Total width of the shared experts; Llama 4 has one of expert width without saying so."""
     count = fields.whole("shared_experts", low=0, high=MAX_EXPERTS) or 0
     given = fields.whole("shared_intermediate_size", low=0, high=10**7)
@@ -277,7 +277,7 @@ def shared_width(fields: Fields, expert_width: int, kind: str) -> int:
     return (count or (1 if kind.startswith("llama4") else 0)) * expert_width
 
 
-def _default_width(fields: Fields, hidden: int) -> int:
+def _default_width(fields: ConfigFields, hidden: int) -> int:
     """MLP width where the file is silent: ``expansion_ratio`` (MPT), else four times the model width (GPT-2, BLOOM)."""
     return hidden * (fields.whole("expansion_ratio", high=100) or 4)
 

@@ -60,7 +60,7 @@ def class_defaults() -> Mapping[str, Mapping[str, Any]]:
     return MappingProxyType(json.loads(f"{{{','.join(line for line in lines if not line.startswith('#'))}}}"))
 
 
-class Fields:
+class ConfigFields:
     """The facts of one configuration by our names.
 
     They are looked for in the section of the language model, in the sections around it, and where the file is silent

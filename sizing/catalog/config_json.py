@@ -12,7 +12,7 @@ from sizing.base.format import percent
 from sizing.base.units import BILLION
 from sizing.catalog.checkpoint_names import changes_architecture, parse
 from sizing.catalog.config_architecture import architecture
-from sizing.catalog.config_fields import Fields, checked_whole, load_config
+from sizing.catalog.config_fields import ConfigFields, checked_whole, load_config
 from sizing.catalog.config_kind import (
     about_kind,
     class_name,
@@ -59,7 +59,7 @@ def model_from_config(config: Mapping[str, Any] | str | bytes, *, name: str = "c
     """
     loaded, notes = as_config(load_config(config))
     reject_other_files(loaded)
-    fields = Fields(loaded)
+    fields = ConfigFields(loaded)
     kind = model_kind(fields)
     if kind == "encoder_decoder":
         model = _encoder_decoder(fields, name)
@@ -124,11 +124,11 @@ def _billions(size: str) -> float:
     return max(value / 1000 if size.endswith("m") else value, 1e-6)
 
 
-def _encoder_decoder(fields: Fields, name: str) -> Model:
+def _encoder_decoder(fields: ConfigFields, name: str) -> Model:
     """An encoder-decoder, which is described and not planned."""
     sections = halves(fields.outer)
     if sections:
-        encoder, decoder = (architecture(Fields(section)) for section in sections)
+        encoder, decoder = (architecture(ConfigFields(section)) for section in sections)
         kept = kv_elements_full(decoder) + kv_elements_sliding(decoder)
         counted = of_halves(encoder, decoder, kept, one_table=family(fields).startswith("t5gemma2"))
     else:
@@ -167,7 +167,7 @@ _ENCODER_COUNTED = (
 )
 
 
-def _model(fields: Fields, a: Architecture, name: str, kind: ModelKind) -> Model:
+def _model(fields: ConfigFields, a: Architecture, name: str, kind: ModelKind) -> Model:
     total, active = total_params(a), active_params(a)
     moe_layers = sum(layer.mlp == "moe" for layer in a.plan)
     kv_heads, head_dim = _main_heads(fields, a)
@@ -205,7 +205,7 @@ def _model(fields: Fields, a: Architecture, name: str, kind: ModelKind) -> Model
     )
 
 
-def _kept(fields: Fields, a: Architecture, kind: ModelKind, kv_heads: int) -> dict[str, Any]:
+def _kept(fields: ConfigFields, a: Architecture, kind: ModelKind, kv_heads: int) -> dict[str, Any]:
     """Layers by what they keep per token or sequence, and how much, under the names of :class:`Model`."""
     sliding = kv_elements_sliding(a)
     cached = (0.0, 0.0) if kind == "encoder" else (kv_elements_full(a), sliding)
@@ -228,11 +228,11 @@ def _full_kv_heads(a: Architecture, kv_heads: int) -> int | None:
     return full if full != kv_heads else None
 
 
-def _parallel_blocks(fields: Fields) -> bool:
+def _parallel_blocks(fields: ConfigFields) -> bool:
     return family(fields) in model_families().parallel_blocks and fields.flag("parallel_attn", default=True)
 
 
-def _norm_collectives(fields: Fields, a: Architecture) -> int:
+def _norm_collectives(fields: ConfigFields, a: Architecture) -> int:
     """Collectives for query and key norms over all heads: one a layer in MiniMax (both mean squares at once), two in
     OLMo 2 and 3. Source: vLLM, MiniMaxText01RMSNormTP.forward_qk and Olmo2Attention._apply_qk_norm."""
     layers = sum(layer.mixer in ("full", "sliding") for layer in a.plan)
@@ -241,7 +241,7 @@ def _norm_collectives(fields: Fields, a: Architecture) -> int:
     return 2 * layers if fields.text("model_type") in ("olmo2", "olmo3") else 0
 
 
-def _main_heads(fields: Fields, a: Architecture) -> tuple[int, int]:
+def _main_heads(fields: ConfigFields, a: Architecture) -> tuple[int, int]:
     """KV heads and head width that decide tensor parallelism: of the many sliding layers where full ones differ."""
     if a.latent:
         return a.kv_heads, a.latent.nope_dim + a.latent.rope_dim
@@ -266,7 +266,7 @@ def _attention(a: Architecture, kv_heads: int) -> AttentionKind:
     return "mha" if kv_heads == a.heads else "gqa"
 
 
-def _experts(fields: Fields, a: Architecture, layers: int) -> dict[str, Any]:
+def _experts(fields: ConfigFields, a: Architecture, layers: int) -> dict[str, Any]:
     """What only a mixture of experts has, under the names of :class:`Model`."""
     return {
         "experts": a.experts,
@@ -277,11 +277,11 @@ def _experts(fields: Fields, a: Architecture, layers: int) -> dict[str, Any]:
     }
 
 
-def _shared_experts(fields: Fields, a: Architecture) -> int:
+def _shared_experts(fields: ConfigFields, a: Architecture) -> int:
     return fields.whole("shared_experts", low=0, high=10**5) or (1 if a.shared_intermediate else 0)
 
 
-def _window(fields: Fields) -> int:
+def _window(fields: ConfigFields) -> int:
     """Tokens of the window; of windows that differ by layer the largest, so that memory is not too small."""
     listed = [size for size in fields.items("sliding_window") if size is not None]
     if listed:
@@ -301,7 +301,7 @@ class _Stored:
     notes: tuple[str, ...] = ()
 
 
-def _stored(fields: Fields, name: str, a: Architecture | None) -> _Stored:
+def _stored(fields: ConfigFields, name: str, a: Architecture | None) -> _Stored:
     """In what the checkpoint stores its weights.
 
     ModelOpt keeps it in a file of its own (hf_quant_config.json): then the name of the checkpoint tells.
@@ -341,7 +341,7 @@ def _share(share: float) -> str:
     return "less than 1 %" if share < 0.01 else percent(share)
 
 
-def _assumptions(fields: Fields, a: Architecture) -> tuple[str, ...]:
+def _assumptions(fields: ConfigFields, a: Architecture) -> tuple[str, ...]:
     """What the numbers rest on beyond the file itself."""
     assumptions = [_COUNTED]
     kind = family(fields)

@@ -8,7 +8,7 @@ from typing import Any
 
 from commandline.foreign_text import shown
 from sizing.base.errors import InvalidModelConfig
-from sizing.catalog.config_fields import Fields
+from sizing.catalog.config_fields import ConfigFields
 from sizing.catalog.model import ModelKind
 from sizing.catalog.model_families import family, model_families
 
@@ -29,14 +29,14 @@ class of that ending: BLOOM and ChatGLM are published under theirs and generate.
 _NO_LANGUAGE_CLASS = re.compile(r"For(Image|Audio|Video|Object|Depth|Semantic|Instance|CTC|XVector|TimeSeries|MaskGen)")
 
 
-def class_name(fields: Fields) -> str:
+def class_name(fields: ConfigFields) -> str:
     """The class that loads the whole checkpoint, encoders included; "" where the file names none that could be one."""
     listed = fields.outer.get("architectures")
     first = listed[0] if isinstance(listed, list) and listed else ""
     return first if isinstance(first, str) and _CLASS_NAME.fullmatch(first) else ""
 
 
-def model_kind(fields: Fields) -> ModelKind:
+def model_kind(fields: ConfigFields) -> ModelKind:
     """Decoder, encoder or both: by the class, by ``is_encoder_decoder``, by whether attention is causal, by family."""
     name, families, kind = class_name(fields), model_families(), family(fields)
     if name.endswith("EncoderModel") and not fields.outer.get("decoder"):
@@ -52,7 +52,7 @@ def model_kind(fields: Fields) -> ModelKind:
     return "encoder" if kind in families.encoders and not generates else "decoder"
 
 
-def has_output_head(fields: Fields) -> bool:
+def has_output_head(fields: ConfigFields) -> bool:
     """Whether the class has a matrix that gives a token its probability: embedders and rerankers have none."""
     return not (scores_or_embeds(class_name(fields)) or model_kind(fields) == "encoder")
 
@@ -62,7 +62,7 @@ def scores_or_embeds(name: str) -> bool:
     return bool(_SCORING.search(name) or _DECODER_BODY.match(name))
 
 
-def about_kind(fields: Fields, kind: ModelKind) -> list[str]:
+def about_kind(fields: ConfigFields, kind: ModelKind) -> list[str]:
     """What the kind means for the numbers, one sentence each."""
     if kind == "encoder":
         return ["an encoder: nothing is generated, and no keys and values are kept"]
@@ -85,7 +85,7 @@ def reject_other_files(config: Mapping[str, Any]) -> None:
     for is_other, what in _OTHER_FILES:
         if is_other(config):
             raise InvalidModelConfig(f"This is {what}: use config.json of the model itself.")
-    fields = Fields(config)
+    fields = ConfigFields(config)
     kind, name = family(fields), class_name(fields)
     outer, others = str(config.get("model_type", "")).lower(), model_families().no_language
     alone = len(fields.sections) == 1

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from sizing.base.errors import InvalidModelConfig
-from sizing.catalog.config_fields import Fields
+from sizing.catalog.config_fields import ConfigFields
 from sizing.catalog.model_families import family, model_families
 from sizing.catalog.parameter_count import Architecture, attention_params, mlp_params, total_params
 
@@ -19,7 +19,7 @@ _WIDEST = 10**6
 _MOST = 2_000
 
 
-def as_encoder(fields: Fields, a: Architecture) -> Architecture:
+def as_encoder(fields: ConfigFields, a: Architecture) -> Architecture:
     """The same layers read as an encoder's: a table of positions and token types where the family has them, a pooler,
     and in ALBERT one layer that all apply."""
     kind, families = family(fields), model_families()
@@ -54,7 +54,7 @@ class EncoderDecoder:
     kv_elements: float
 
 
-def encoder_decoder(fields: Fields) -> EncoderDecoder:
+def encoder_decoder(fields: ConfigFields) -> EncoderDecoder:
     """An encoder-decoder whose two halves stand side by side in the file (T5, BART, Whisper and their descendants)."""
     hidden = fields.needed("hidden_size", low=16, high=_WIDEST)
     reading = _first(fields, "encoder_layers", "num_encoder_layers", "num_layers", "num_hidden_layers")
@@ -81,7 +81,7 @@ def encoder_decoder(fields: Fields) -> EncoderDecoder:
     )
 
 
-def _first(fields: Fields, *keys: str) -> int:
+def _first(fields: ConfigFields, *keys: str) -> int:
     """The first of several numbers that the file gives, then the class. Raises InvalidModelConfig without one."""
     ordered = sorted(keys, key=lambda key: not fields.given(key))
     number = next((n for key in ordered if (n := fields.whole(key)) is not None), None)
@@ -95,7 +95,7 @@ def _first(fields: Fields, *keys: str) -> int:
     return number
 
 
-def _positions(fields: Fields) -> int:
+def _positions(fields: ConfigFields) -> int:
     """Rows of the tables of positions: both halves of BART, source and target of Whisper; T5 has relative ones."""
     if family(fields) in ("bart", "mbart", "plbart", "florence2_language", "blenderbot-small", "blenderbot"):
         return 2 * (fields.whole("max_position_embeddings") or 0)
@@ -106,13 +106,13 @@ def _positions(fields: Fields) -> int:
     return targets + (fields.whole("max_source_positions") or 0) if targets else 0
 
 
-def _listening(fields: Fields, hidden: int) -> float:
+def _listening(fields: ConfigFields, hidden: int) -> float:
     """Whisper: two convolutions of width 3 over the spectrogram."""
     bins = fields.whole("num_mel_bins", high=10**5)
     return 3.0 * hidden * (bins + hidden) if bins else 0.0
 
 
-def _experts(fields: Fields, reading: int, writing: int, mlp: float) -> float:
+def _experts(fields: ConfigFields, reading: int, writing: int, mlp: float) -> float:
     """Weights of the experts beside the first one of a layer: Switch (so many sparse layers), NLLB-MoE (every n-th)."""
     experts = fields.whole("num_experts", high=10**5) or 1
     if experts == 1:

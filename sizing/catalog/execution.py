@@ -5,7 +5,7 @@ from __future__ import annotations
 from sizing.catalog.engines import Engine
 from sizing.catalog.gpu import Gpu
 from sizing.catalog.precisions import WIDE_BYTES, Precision, compute_flops, wide_flops
-from sizing.catalog.support_rows import UNLISTED, Fact, Mode, by_format
+from sizing.catalog.support_rows import UNLISTED, Mode, SupportFact, by_format
 
 
 def execution(engine: Engine, gpu: Gpu, precision: Precision) -> Mode:
@@ -19,7 +19,7 @@ def execution(engine: Engine, gpu: Gpu, precision: Precision) -> Mode:
     return "weight_only" if stated.entry == "weight_only" else "native"
 
 
-def format_fact(engine: str, built_on: str, generation: str, precision: str, moe: bool) -> Fact:
+def format_fact(engine: str, built_on: str, generation: str, precision: str, moe: bool) -> SupportFact:
     """What is stated of a format, by the engine's own rows first, then by those of the engine that it is built on."""
     facts = by_format()
     fact = facts.get((engine, generation, precision, moe))

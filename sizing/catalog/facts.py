@@ -129,7 +129,7 @@ class StreetPrice:
 
 
 @dataclass(frozen=True, kw_only=True)
-class LeadTime:
+class PublishedLeadTime:
     """How long an accelerator takes to be delivered, in weeks, or what else is published about having it."""
 
     gpu_id: str
@@ -172,6 +172,6 @@ def street_prices() -> tuple[StreetPrice, ...]:
 
 
 @cache
-def lead_times() -> tuple[LeadTime, ...]:
+def lead_times() -> tuple[PublishedLeadTime, ...]:
     """Delivery times of accelerators, in file order."""
-    return typed_rows("lead_times.csv", LeadTime)
+    return typed_rows("lead_times.csv", PublishedLeadTime)

@@ -23,6 +23,7 @@ class Gpu:
     older, rarer or smaller than what is bought for serving today, or not sold yet.
     ``compute_capability`` is NVIDIA's, "" for others. ``slice_of`` is the id of the card that it is a part of, "" for a
     whole one, ``slice_name`` how that is cut, and ``slices_per_card`` into how many of these.
+    ``host_gpus``: of a TPU, how many a host has at most; a larger slice is of several hosts that run one program.
     ``scores_per_flop``: scores whose softmax it computes for each dense 16-bit FLOP.
     """
 
@@ -67,6 +68,7 @@ class Gpu:
     slice_name: str = ""
     slices_per_card: int = 1
     scores_per_flop: float | None = None
+    host_gpus: int | None = None
     aliases: tuple[str, ...] = field(default=(), compare=False)
 
     def __hash__(self) -> int:
@@ -113,3 +115,8 @@ class Gpu:
     def has_fast_link(self) -> bool:
         """NVLink, Infinity Fabric or a comparable scale-up link (not PCIe) to at least one neighbour."""
         return self.link_bytes_per_s is not None and self.domain_gpus > 1
+
+    @property
+    def linked_gpus(self) -> int:
+        """GPUs that fast links join: itself alone where there are none."""
+        return self.domain_gpus if self.has_fast_link else 1

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from functools import cache, lru_cache
 from types import MappingProxyType
 
+from sizing.base.errors import UnknownName
 from sizing.base.units import GB
 from sizing.catalog.gpu import Gpu
 from sizing.catalog.gpu_near import unknown_gpu
@@ -17,16 +18,28 @@ MEMORY_TOLERANCE = 0.08
 
 _MEMORY = re.compile(r"(?<![a-z0-9.])(\d{2,3})\s*g(i?b)?(?![a-z0-9])")
 
+_SLICE = re.compile(r"(?<![a-z0-9])(\d+g\.\d+gb|1/\d)$", re.IGNORECASE)
+"""What of a name is a MIG slice or a fraction of a card."""
+
+_BETWEEN = " :/_-"
+"""What may stand between a card and its slice."""
+
 
 def resolve_gpu(name: str) -> Gpu:
     """The accelerator for an id, an alias or a product name, ignoring case, spaces and punctuation.
 
-    A memory size in the name must be that of the accelerator. Raises UnknownName, which says what is nearest.
+    A memory size in the name must be that of the accelerator. Raises UnknownName, which says what is nearest; of a
+    slice, which a scenario names apart, with how.
     """
     gpu = gpu_named(name)
-    if gpu is None:
-        raise unknown_gpu(name)
-    return gpu
+    if gpu is not None:
+        return gpu
+    cut = _SLICE.search(name[:200])
+    card = None if cut is None else gpu_named(name[: cut.start()].rstrip(_BETWEEN).removesuffix("MIG").rstrip(_BETWEEN))
+    if cut is not None and card is not None:
+        instead = f"A slice is asked for beside its card: gpus: [{card.id}], and slice: {cut[0].lower()}."
+        raise UnknownName("GPU", name, nearest=[card.id], instead=instead)
+    raise unknown_gpu(name)
 
 
 @lru_cache(maxsize=512)

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Any, Literal
 
 from sizing.base.errors import InvalidModelConfig
-from sizing.catalog.config_fields import Fields, reject
+from sizing.catalog.config_fields import ConfigFields, reject
 from sizing.catalog.model_families import family, model_families
 
 Mixer = Literal["full", "sliding", "linear", "mamba", "conv", "cross", "hybrid", "none"]
@@ -83,7 +83,7 @@ _OTHERWISE_READ = frozenset(
 )
 
 
-def refuse_unknown_lists(fields: Fields) -> None:
+def refuse_unknown_lists(fields: ConfigFields) -> None:
     """Raise InvalidModelConfig for a list over layers whose meaning is not known, by its name in the file."""
     for key, value in fields.inner.items():
         listed = isinstance(value, list) and len(value) > 1 and all(isinstance(v, str | int) for v in value)
@@ -95,7 +95,7 @@ def refuse_unknown_lists(fields: Fields) -> None:
             )
 
 
-def refuse_unplaced_state(fields: Fields) -> None:
+def refuse_unplaced_state(fields: ConfigFields) -> None:
     """Raise InvalidModelConfig for a file with the widths of Mamba layers that does not say which layers they are."""
     sizes = ("mamba_d_state", "ssm_state_size", "mamba_n_heads", "mamba_num_heads", "linear_num_value_heads")
     given = next((key for key in sizes if key in fields.inner and fields.given(key)), None)
@@ -106,7 +106,7 @@ def refuse_unplaced_state(fields: Fields) -> None:
         )
 
 
-def named(fields: Fields, count: int) -> list[Mixer] | None:
+def named(fields: ConfigFields, count: int) -> list[Mixer] | None:
     """One name per layer, or the names of a period."""
     for key in NAME_LISTS:
         if (names := fields.items(key)) and not fields.items("hybrid_layer_ids"):
@@ -129,7 +129,7 @@ def _mixer(key: str, name: Any) -> Mixer:
     return mixer
 
 
-def _typed(fields: Fields) -> list[Mixer] | None:
+def _typed(fields: ConfigFields) -> list[Mixer] | None:
     """GPT-Neo: ``attention_types`` as [[["global", "local"], 12]], a period and how often it repeats."""
     mixers: list[Mixer] = []
     for entry in fields.items("attention_types"):
@@ -140,7 +140,7 @@ def _typed(fields: Fields) -> list[Mixer] | None:
     return mixers or None
 
 
-def placed(fields: Fields, count: int) -> list[Mixer] | None:
+def placed(fields: ConfigFields, count: int) -> list[Mixer] | None:
     """Places of the layers that attend; the others keep a constant state."""
     for key in ATTENDING:
         if key in fields.inner and fields.items(key):
@@ -152,7 +152,7 @@ def placed(fields: Fields, count: int) -> list[Mixer] | None:
     return None
 
 
-def _others(fields: Fields) -> Mixer:
+def _others(fields: ConfigFields) -> Mixer:
     """What the layers do that a list of attending layers leaves out."""
     if fields.given("conv_L_cache"):
         return "conv"
@@ -161,7 +161,7 @@ def _others(fields: Fields) -> Mixer:
     return "sliding" if fields.given("sliding_window") else "linear"
 
 
-def by_rule(fields: Fields, count: int) -> list[Mixer] | None:
+def by_rule(fields: ConfigFields, count: int) -> list[Mixer] | None:
     """Linear-attention and Mamba models: by interval, by period, or by 0/1 per layer."""
     interval = fields.whole("full_attention_interval", high=MAX_LAYERS)
     interval = interval or model_families().full_interval.get(family(fields))
@@ -189,7 +189,7 @@ def by_rule(fields: Fields, count: int) -> list[Mixer] | None:
     return None
 
 
-def _plamo(fields: Fields, count: int, step: int) -> list[Mixer]:
+def _plamo(fields: ConfigFields, count: int, step: int) -> list[Mixer]:
     """PLaMo 2: every ``mamba_step``-th layer attends (``is_mamba`` of its modelling code), inside a window where it has
     one and the layer is none of ``full_attention_idx``."""
     attends: Mixer = "sliding" if fields.given("sliding_window") else "full"
@@ -198,7 +198,7 @@ def _plamo(fields: Fields, count: int, step: int) -> list[Mixer]:
     return [attends if here else "mamba" for here in at]
 
 
-def windows(fields: Fields, count: int) -> list[Mixer] | None:
+def windows(fields: ConfigFields, count: int) -> list[Mixer] | None:
     """Sliding-window models without layer types: by pattern, by family, or by chunk size (Llama 4)."""
     kind, families = family(fields), model_families()
     if fields.whole("attention_chunk_size", high=10**8) and kind.startswith("llama4"):
@@ -227,7 +227,7 @@ def windows(fields: Fields, count: int) -> list[Mixer] | None:
     return ["sliding"] * count if kind in families.always_sliding else None
 
 
-def _window_cycle(fields: Fields) -> list[Mixer]:
+def _window_cycle(fields: ConfigFields) -> list[Mixer]:
     """A period of windows: letters (EXAONE 4: "LLLG"), flags (1 is a window), or a window per layer, null for none."""
     pattern, window = fields.raw("sliding_window_pattern"), fields.raw("sliding_window")
     if isinstance(pattern, str) and fields.given("sliding_window"):
@@ -242,7 +242,7 @@ def _window_cycle(fields: Fields) -> list[Mixer]:
     return []
 
 
-def by_class(fields: Fields, count: int) -> list[Mixer] | None:
+def by_class(fields: ConfigFields, count: int) -> list[Mixer] | None:
     """The layers as the class of transformers lays them out where the file is silent, last of all."""
     for key in ("layer_types", "layers_block_type"):
         if names := fields.class_list(key, count):
@@ -252,8 +252,14 @@ def by_class(fields: Fields, count: int) -> list[Mixer] | None:
     return None
 
 
-def _has_window(fields: Fields) -> bool:
+def _has_window(fields: ConfigFields) -> bool:
     return any(fields.whole(fact, high=10**8) for fact in ("sliding_window", "attention_chunk_size"))
 
 
-MIXER_READERS: tuple[Callable[[Fields, int], list[Mixer] | None], ...] = (named, placed, by_rule, windows, by_class)
+MIXER_READERS: tuple[Callable[[ConfigFields, int], list[Mixer] | None], ...] = (
+    named,
+    placed,
+    by_rule,
+    windows,
+    by_class,
+)

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from sizing.base.errors import InvalidModelConfig
-from sizing.catalog.config_fields import Fields, checked_number, checked_whole, field_names, reject
+from sizing.catalog.config_fields import ConfigFields, checked_number, checked_whole, field_names, reject
 from sizing.catalog.layer_lists import MAX_LAYERS, MIXER_READERS, Mixer, refuse_unknown_lists, refuse_unplaced_state
 from sizing.catalog.model_families import family, model_families
 
@@ -49,7 +49,7 @@ BLOCK_LETTERS: dict[str, Layer] = {
 BLOCK_NAMES = {"mamba": "M", "linear_attention": "M", "attention": "*", "full_attention": "*", "mlp": "-", "moe": "E"}
 
 
-def layer_plan(fields: Fields) -> tuple[Layer, ...]:
+def layer_plan(fields: ConfigFields) -> tuple[Layer, ...]:
     """All layers of the model in order; raises InvalidModelConfig when the file contradicts itself."""
     blocks = _from_blocks(fields)
     if blocks is not None:
@@ -67,7 +67,7 @@ def layer_plan(fields: Fields) -> tuple[Layer, ...]:
     return _reusing_kv(fields, _differing(fields, layers))
 
 
-def _mixers(fields: Fields, count: int) -> list[Mixer]:
+def _mixers(fields: ConfigFields, count: int) -> list[Mixer]:
     """What mixes tokens in each layer, by the first spelling that the file uses."""
     kind = family(fields)
     if kind in model_families().attention_free or "ssm_cfg" in fields.inner:
@@ -87,7 +87,7 @@ def _mixers(fields: Fields, count: int) -> list[Mixer]:
     return ["cross" if i in crossing else mixer for i, mixer in enumerate(mixers)]
 
 
-def _layer(fields: Fields, mixer: Mixer, mlp: Mlp) -> Layer:
+def _layer(fields: ConfigFields, mixer: Mixer, mlp: Mlp) -> Layer:
     """A layer of this kind: in Zamba only layers that apply the shared block have attention and an MLP."""
     zamba = family(fields) in model_families().shared_blocks
     if mixer == "hybrid":
@@ -96,7 +96,7 @@ def _layer(fields: Fields, mixer: Mixer, mlp: Mlp) -> Layer:
     return Layer(mixer=mixer, mlp="none" if alone else mlp)
 
 
-def _differing(fields: Fields, plan: list[Layer]) -> list[Layer]:
+def _differing(fields: ConfigFields, plan: list[Layer]) -> list[Layer]:
     """The layers with the heads and MLP widths that the file lists for each."""
     kv_heads = _listed(fields, ("num_key_value_heads_per_layer", *field_names()["kv_heads"]), plan)
     heads = _listed(fields, ("num_attention_heads_per_layer", *field_names()["heads"]), plan)
@@ -129,7 +129,7 @@ def _overridden(layer: Layer, override: Mapping[str, Any] | None) -> Layer:
     return replace(layer, **numbers)
 
 
-def _listed(fields: Fields, names: Sequence[str], plan: list[Layer]) -> list[int]:
+def _listed(fields: ConfigFields, names: Sequence[str], plan: list[Layer]) -> list[int]:
     """Numbers that the file gives one per layer; empty where it gives none."""
     for key in names:
         numbers = fields.items(key)
@@ -142,7 +142,7 @@ def _listed(fields: Fields, names: Sequence[str], plan: list[Layer]) -> list[int
     return []
 
 
-def _multiplied(fields: Fields, count: int) -> list[int]:
+def _multiplied(fields: ConfigFields, count: int) -> list[int]:
     """OpenELM: ``ffn_multipliers`` of the width, each made divisible by ``ffn_dim_divisor`` as in its own code."""
     factors = fields.items("ffn_multipliers")[:count]
     if not factors:
@@ -156,7 +156,7 @@ def _multiplied(fields: Fields, count: int) -> list[int]:
     return widths
 
 
-def _reusing_kv(fields: Fields, plan: list[Layer]) -> tuple[Layer, ...]:
+def _reusing_kv(fields: ConfigFields, plan: list[Layer]) -> tuple[Layer, ...]:
     """The last ``num_kv_shared_layers`` layers reuse earlier keys and values; with ``use_double_wide_mlp`` their MLP is
     twice as wide (Gemma4TextMLP of transformers). With ``use_cla`` all but every ``cla_share_factor``-th layer reuse
     those of the layer before (cross-layer attention of Hunyuan-Large)."""
@@ -174,7 +174,7 @@ def _reusing_kv(fields: Fields, plan: list[Layer]) -> tuple[Layer, ...]:
     )
 
 
-def _from_blocks(fields: Fields) -> tuple[Layer, ...] | None:
+def _from_blocks(fields: ConfigFields) -> tuple[Layer, ...] | None:
     """Nemotron-H (one letter or name per block), NAS models (``block_configs``), DeepSeek-V4 (``compress_ratios``)."""
     letters = fields.raw("hybrid_override_pattern")
     for key in ("layers_block_type", "layer_types"):
@@ -202,7 +202,7 @@ def _from_blocks(fields: Fields) -> tuple[Layer, ...] | None:
     return None
 
 
-def _searched_block(fields: Fields, block: Any) -> Layer:
+def _searched_block(fields: ConfigFields, block: Any) -> Layer:
     """One block of a model found by architecture search: its own KV heads and MLP width, or none."""
     attention = block.get("attention") if isinstance(block, dict) else None
     ffn = block.get("ffn") if isinstance(block, dict) else None
@@ -229,7 +229,7 @@ def _searched_block(fields: Fields, block: Any) -> Layer:
     )
 
 
-def _mlps(fields: Fields, count: int) -> list[Mlp]:
+def _mlps(fields: ConfigFields, count: int) -> list[Mlp]:
     """Which layers route tokens to experts; all dense when the file names no experts."""
     ffn = fields.section("ffn_config")
     has_experts = fields.whole("experts", low=0, high=10**5) or ffn.get("moe_num_experts")

@@ -29,7 +29,7 @@ from sizing.catalog.support import (
 from sizing.catalog.support_rows import Aspect
 
 Degrees = tuple[int, int, int, int]
-"""TP, PP, EP, DP."""
+"""Degrees of tensor, pipeline, expert and data parallelism (TP, PP, EP, DP)."""
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-from sizing.catalog.config_fields import Fields
+from sizing.catalog.config_fields import ConfigFields
 from sizing.catalog.files import read_yaml
 
 
@@ -54,7 +54,7 @@ def model_families() -> ModelFamilies:
     return ModelFamilies(known=known, **rules, **sets)
 
 
-def family(fields: Fields) -> str:
+def family(fields: ConfigFields) -> str:
     """The ``model_type`` of the language model, in lower case ("" when the file does not say)."""
     inner = fields.inner.get("model_type")
     return inner.lower() if isinstance(inner, str) else fields.text("model_type")

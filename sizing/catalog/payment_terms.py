@@ -18,10 +18,11 @@ class PaymentTerm:
     ``discount``: the constant of the cost model, in percent, that is taken off the price on demand where none is
     listed. ``allowance``: the constant, in percent of the time, in which there are none and others are rented on demand
     (``sizing.economics.spot``). Empty where there is no such thing. ``assumed``: what that constant is called in a
-    sentence.
+    sentence. ``words``: how instances are rented by it, behind "rented" or "renting".
     """
 
     label: str
+    words: str
     listed: Callable[[CloudInstance], float | None] = lambda row: None
     discount: str = ""
     allowance: str = ""
@@ -34,21 +35,24 @@ class PaymentTerm:
 
 
 TERMS: Mapping[Purchase, PaymentTerm] = {
-    "on_demand": PaymentTerm(label="On demand", listed=lambda row: row.on_demand_usd_per_hour),
+    "on_demand": PaymentTerm(label="On demand", words="on demand", listed=lambda row: row.on_demand_usd_per_hour),
     "reserved_1y": PaymentTerm(
         label="Reserved, 1 year",
+        words="reserved for one year",
         listed=lambda row: row.reserved_1y_usd_per_hour,
         discount="reserved_1y_discount_percent",
         assumed="discount for one year",
     ),
     "reserved_3y": PaymentTerm(
         label="Reserved, 3 years",
+        words="reserved for three years",
         listed=lambda row: row.reserved_3y_usd_per_hour,
         discount="reserved_3y_discount_percent",
         assumed="discount for three years",
     ),
     "spot": PaymentTerm(
         label="Spot",
+        words="as spot instances",
         listed=lambda row: row.spot_usd_per_hour,
         allowance="spot_without_capacity_percent",
         assumed="time without spot capacity",

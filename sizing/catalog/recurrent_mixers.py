@@ -8,7 +8,7 @@ transformers 5.23 (qwen3_next, nemotron_h, jamba), moonshotai Kimi-Linear and Mi
 from __future__ import annotations
 
 from sizing.base.errors import InvalidModelConfig
-from sizing.catalog.config_fields import Fields, checked_whole
+from sizing.catalog.config_fields import ConfigFields, checked_whole
 from sizing.catalog.model_families import family
 from sizing.catalog.parameter_count import Recurrent
 
@@ -16,7 +16,7 @@ WIDE = 10**6
 """Largest width read from a config.json. Chosen: because it is far above any model's."""
 
 
-def recurrent_mixer(fields: Fields, hidden: int, heads: int, kinds: frozenset[str]) -> Recurrent:
+def recurrent_mixer(fields: ConfigFields, hidden: int, heads: int, kinds: frozenset[str]) -> Recurrent:
     """The recurrent layer that this configuration describes, the first that fits; ``kinds``: mixers of its plan."""
     kind = family(fields)
     if "conv" in kinds:
@@ -47,7 +47,7 @@ def recurrent_mixer(fields: Fields, hidden: int, heads: int, kinds: frozenset[st
 _FIRST_MAMBA = frozenset({"mamba", "falcon_mamba", "zamba", "jamba"})
 
 
-def _is_second(fields: Fields, kind: str) -> bool:
+def _is_second(fields: ConfigFields, kind: str) -> bool:
     """Whether the Mamba layers are of the second version, which has heads."""
     if kind in _FIRST_MAMBA:
         return False
@@ -56,7 +56,7 @@ def _is_second(fields: Fields, kind: str) -> bool:
     return named or kind == "mamba2" or any(fields.whole(key) for key in heads)
 
 
-def state_heads(fields: Fields, hidden: int) -> tuple[int, int]:
+def state_heads(fields: ConfigFields, hidden: int) -> tuple[int, int]:
     """Heads of a model without attention and their width, by which engines split its layers: those of Mamba 2 or RWKV,
     of Mamba 1 its channels in groups of 64 (chosen: the width of a head of Mamba 2)."""
     width = fields.whole("head_dim", high=WIDE) or fields.whole("headdim", high=WIDE) or 64
@@ -64,7 +64,7 @@ def state_heads(fields: Fields, hidden: int) -> tuple[int, int]:
     return fields.whole("num_heads", high=WIDE) or max(1, inner // width), width
 
 
-def _short_convolution(fields: Fields, hidden: int) -> Recurrent:
+def _short_convolution(fields: ConfigFields, hidden: int) -> Recurrent:
     """LFM2: two gates and a value in one projection, a convolution over the last ``conv_L_cache`` tokens, an output
     projection; an engine keeps one token less than the width (vLLM, short_conv_state_shape)."""
     kernel = fields.whole("conv_L_cache", high=1000) or 3
@@ -75,7 +75,7 @@ def _short_convolution(fields: Fields, hidden: int) -> Recurrent:
     )
 
 
-def _rwkv(fields: Fields, hidden: int, kind: str) -> Recurrent:
+def _rwkv(fields: ConfigFields, hidden: int, kind: str) -> Recurrent:
     """RWKV 4 to 6: receptance, key, value and output, a gate from version 5 on, and channel mixing in place of an MLP.
 
     Version 4 keeps five vectors a layer, later ones a matrix a head and two shifted tokens (modelling code of
@@ -90,7 +90,7 @@ def _rwkv(fields: Fields, hidden: int, kind: str) -> Recurrent:
     return Recurrent(params=float(mixing), state=float(state), convolution=0.0 if first else 2.0 * hidden)
 
 
-def _gated_linear_recurrence(fields: Fields, hidden: int, heads: int) -> Recurrent:
+def _gated_linear_recurrence(fields: ConfigFields, hidden: int, heads: int) -> Recurrent:
     """RecurrentGemma (Griffin, De et al. 2024): two branches of ``lru_width`` and an output, a convolution, and two
     block-diagonal gates of one block a head."""
     width = fields.whole("lru_width", high=WIDE) or hidden
@@ -102,7 +102,7 @@ def _gated_linear_recurrence(fields: Fields, hidden: int, heads: int) -> Recurre
     )
 
 
-def _plamo(fields: Fields, hidden: int) -> Recurrent:
+def _plamo(fields: ConfigFields, hidden: int) -> Recurrent:
     """PLaMo 2: Mamba 2 whose B, C and step width are projected from the inner width (its modelling code)."""
     count = fields.whole("mamba_num_heads", high=WIDE) or 1
     dim = fields.whole("hidden_size_per_head", high=WIDE) or 128
@@ -113,20 +113,20 @@ def _plamo(fields: Fields, hidden: int) -> Recurrent:
     return Recurrent(params=float(params), state=inner * size + window, convolution=window)
 
 
-def _inner(fields: Fields, hidden: int) -> int:
+def _inner(fields: ConfigFields, hidden: int) -> int:
     """Inner width of a Mamba mixer: as given, else a multiple of the model's."""
     given = fields.whole("mamba_d_ssm", high=WIDE) or fields.whole("d_inner", high=WIDE)
     factors = (fields.whole(key, high=100) for key in ("mamba_expand", "expand"))
     return given or hidden * (next(filter(None, factors), None) or _of_state_space(fields, "expand", 2))
 
 
-def _of_state_space(fields: Fields, key: str, unsaid: int) -> int:
+def _of_state_space(fields: ConfigFields, key: str, unsaid: int) -> int:
     """A number of ``ssm_cfg``, the section of the first published Mamba models."""
     value = fields.section("ssm_cfg").get(key, unsaid)
     return checked_whole(f"ssm_cfg.{key}", value, 1, WIDE)
 
 
-def _gated_delta_net(fields: Fields, hidden: int) -> Recurrent:
+def _gated_delta_net(fields: ConfigFields, hidden: int) -> Recurrent:
     """Qwen3-Next, Qwen3.5: state of one key x value matrix per value head."""
     value_heads = fields.whole("linear_num_value_heads", high=WIDE) or 1
     key_heads = fields.whole("linear_num_key_heads", high=WIDE) or value_heads
@@ -141,7 +141,7 @@ def _gated_delta_net(fields: Fields, hidden: int) -> Recurrent:
     return Recurrent(params=float(params), state=state, convolution=window)
 
 
-def _kimi_delta_attention(fields: Fields, hidden: int, heads: int) -> Recurrent:
+def _kimi_delta_attention(fields: ConfigFields, hidden: int, heads: int) -> Recurrent:
     """Kimi Linear (KDA): query, key, value, output, and two gates that are full rank or of head width."""
     section = fields.section("linear_attn_config")
     count = checked_whole("linear_attn_config.num_heads", section.get("num_heads", heads), 1, WIDE)
@@ -155,7 +155,7 @@ def _kimi_delta_attention(fields: Fields, hidden: int, heads: int) -> Recurrent:
     return Recurrent(params=float(params), state=count * dim * dim + window, convolution=window)
 
 
-def _mamba2(fields: Fields, hidden: int) -> Recurrent:
+def _mamba2(fields: ConfigFields, hidden: int) -> Recurrent:
     """Mamba 2 (Nemotron-H, Falcon-H1, Bamba, Zamba 2): heads x head width x state size, groups share B and C."""
     dim = _first(fields, ("mamba_head_dim", "mamba_d_head", "mamba_headdim"))
     count = _first(fields, ("mamba_num_heads", "mamba_n_heads", "n_mamba_heads"))
@@ -174,7 +174,7 @@ def _mamba2(fields: Fields, hidden: int) -> Recurrent:
     return Recurrent(params=float(params), state=count * dim * size + window, convolution=window)
 
 
-def _mamba1(fields: Fields, hidden: int) -> Recurrent:
+def _mamba1(fields: ConfigFields, hidden: int) -> Recurrent:
     """Mamba 1 (Mamba, Falcon Mamba, Jamba, Zamba): expanded width x state size."""
     inner = _inner(fields, hidden)
     size = _first(fields, ("mamba_d_state", "state_size")) or _of_state_space(fields, "d_state", 16)
@@ -189,7 +189,7 @@ def _mamba1(fields: Fields, hidden: int) -> Recurrent:
     return Recurrent(params=float(params + inner * kernel), state=inner * size + window, convolution=window)
 
 
-def _first(fields: Fields, keys: tuple[str, ...]) -> int | None:
+def _first(fields: ConfigFields, keys: tuple[str, ...]) -> int | None:
     """The first of several numbers that the file gives, or else the class; "auto" is none."""
     stated = [key for key in keys if fields.given(key) and fields.raw(key) != "auto"]
     silent = [key for key in keys if not fields.given(key)]

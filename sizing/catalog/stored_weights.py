@@ -31,7 +31,7 @@ _STEMS = ("model", "model.language_model", "language_model.model", "backbone", "
 
 
 @dataclass(frozen=True, kw_only=True)
-class Module:
+class WeightModule:
     """Weights of one kind in one layer under the names that families give them, from ``layers`` on."""
 
     names: tuple[str, ...]
@@ -74,7 +74,7 @@ def stored_weights(a: Architecture, quantised: Quantisation) -> StoredWeights:
 
 
 def _scheme(
-    module: Module, quantised: Quantisation, left: Patterns, listed: Iterable[tuple[Patterns, Scheme]]
+    module: WeightModule, quantised: Quantisation, left: Patterns, listed: Iterable[tuple[Patterns, Scheme]]
 ) -> Scheme:
     if module.kind == "router" or left.match(module.names):
         return WIDE
@@ -97,7 +97,7 @@ def _listed(quantised: Quantisation) -> list[tuple[Patterns, Scheme]]:
     return [(Patterns(tuple(patterns)), scheme) for scheme, patterns in sorted(names.items(), key=lambda n: n[0].bytes)]
 
 
-def modules(a: Architecture) -> Iterator[Module]:
+def modules(a: Architecture) -> Iterator[WeightModule]:
     """The linear layers of every layer, in groups that checkpoints name together."""
     for i, layer in enumerate(a.plan):
         yield from _attention(a, layer, f"layers.{i}")
@@ -108,11 +108,11 @@ def modules(a: Architecture) -> Iterator[Module]:
                 names += (f"layers.{i}.linear_attn.in_proj_qkvz", f"layers.{i}.linear_attn.in_proj_qkv") * (
                     part == "in_proj"
                 )
-                yield Module(names=names, params=a.recurrent.params * share, kind="state")
+                yield WeightModule(names=names, params=a.recurrent.params * share, kind="state")
         yield from _mlp(a, layer, f"layers.{i}")
 
 
-def _attention(a: Architecture, layer: Layer, at: str) -> Iterator[Module]:
+def _attention(a: Architecture, layer: Layer, at: str) -> Iterator[WeightModule]:
     """Projections of an attention layer: query, key, value and output, or the parts of latent attention."""
     if layer.mixer not in ("full", "sliding", "cross") or layer.shared_weights:
         return
@@ -142,10 +142,10 @@ def _attention(a: Architecture, layer: Layer, at: str) -> Iterator[Module]:
         fused = ("qkv_proj",) if part[0] in "qkv" else ()
         places = ("self_attn", "attn", "mixer", "attention", "cross_attn", "self_attention")
         names = tuple(f"{at}.{place}.{name}" for place in places for name in (part, *fused))
-        yield Module(names=names, params=float(params), kind="attention")
+        yield WeightModule(names=names, params=float(params), kind="attention")
 
 
-def _mlp(a: Architecture, layer: Layer, at: str) -> Iterator[Module]:
+def _mlp(a: Architecture, layer: Layer, at: str) -> Iterator[WeightModule]:
     """Matrices of a dense MLP, or router, experts and shared experts."""
     if layer.mlp == "none" or layer.shared_weights:
         return
@@ -153,11 +153,11 @@ def _mlp(a: Architecture, layer: Layer, at: str) -> Iterator[Module]:
     matrices = ("gate_proj", "up_proj", "down_proj")[3 - a.mlp_matrices :]
     dense_width = layer.mlp_width or a.intermediate
 
-    def each(inner: str, params: float, kind: str) -> Iterator[Module]:
+    def each(inner: str, params: float, kind: str) -> Iterator[WeightModule]:
         for matrix in matrices:
             fused = ("gate_up_proj",) if matrix != "down_proj" else ()
             names = tuple(f"{at}.{place}.{inner}{name}" for place in places for name in (matrix, *fused))
-            yield Module(names=names, params=params / len(matrices), kind=kind)
+            yield WeightModule(names=names, params=params / len(matrices), kind=kind)
 
     if layer.mlp == "dense" or a.dense_beside_experts:
         yield from each("", float(a.mlp_matrices * a.hidden * dense_width), "mlp")
@@ -167,7 +167,7 @@ def _mlp(a: Architecture, layer: Layer, at: str) -> Iterator[Module]:
     shared = float(a.mlp_matrices * a.hidden * a.shared_intermediate)
     if a.dense_beside_experts:  # Gemma 4 keeps experts beside the MLP, not in it
         places = ("moe",)
-        yield Module(names=(f"{at}.experts.0", f"{at}.moe.experts.0"), params=routed, kind="experts")
+        yield WeightModule(names=(f"{at}.experts.0", f"{at}.moe.experts.0"), params=routed, kind="experts")
     else:
         yield from each("experts.0.", routed, "experts")
     for inner in ("shared_experts.", "shared_expert."):
@@ -175,7 +175,7 @@ def _mlp(a: Architecture, layer: Layer, at: str) -> Iterator[Module]:
     rest = mlp_params(a, layer) - routed - shared
     rest -= a.mlp_matrices * a.hidden * dense_width if a.dense_beside_experts else 0
     names = tuple(f"{at}.{place}.{name}" for place in places for name in ("gate", "router"))
-    yield Module(names=(*names, f"{at}.router"), params=max(0.0, rest), kind="router")
+    yield WeightModule(names=(*names, f"{at}.router"), params=max(0.0, rest), kind="router")
 
 
 @dataclass

@@ -21,9 +21,9 @@ from sizing.catalog.support_rows import (
     BLOCK_FP8,
     UNLISTED,
     Aspect,
-    Fact,
     Mode,
     Status,
+    SupportFact,
     by_class,
     by_generation,
     rules,
@@ -98,7 +98,7 @@ class SupportStatement:
 
     status: Status
     why: Reason
-    fact: Fact
+    fact: SupportFact
 
 
 def support(engine: Engine, gpu: Gpu, model: Model, precision: Precision) -> Support:
@@ -230,7 +230,7 @@ def _has_lists(engine: str, generation: str, aspect: Aspect) -> bool:
     return any((e, g, a) == (engine, generation, aspect) for e, g, a, _ in by_class())
 
 
-def _status(fact: Fact) -> Status:
+def _status(fact: SupportFact) -> Status:
     match fact.entry:
         case "supported" | "native" | "weight_only":
             return "supported"

@@ -40,7 +40,7 @@ BLOCK_FP8 = "fp8_block"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Fact:
+class SupportFact:
     """One statement with its source; ``note`` says why in the words of the source, "" where it gives none."""
 
     entry: Entry
@@ -49,7 +49,7 @@ class Fact:
     date: str
 
 
-UNLISTED = Fact(entry="unknown", note="no statement found", source="", date="")
+UNLISTED = SupportFact(entry="unknown", note="no statement found", source="", date="")
 """Where no row says anything."""
 
 
@@ -66,7 +66,7 @@ class Rule:
     attention: str
     generations: frozenset[str]
     formats: frozenset[str]
-    fact: Fact
+    fact: SupportFact
 
     def holds(self, classes: str, attention: str, generation: str, precision: str) -> bool:
         """Whether it is about this class, attention, generation and format."""
@@ -79,14 +79,14 @@ class Rule:
 
 
 @cache
-def by_generation() -> Mapping[tuple[str, str], Fact]:
+def by_generation() -> Mapping[tuple[str, str], SupportFact]:
     """Whether today's versions of each engine run on each GPU generation, by both."""
     rows = read_rows("engine_generations.csv")
     return MappingProxyType({(r["engine"], g): _fact(r, r["status"]) for r in rows for g in _generations(r)})
 
 
 @cache
-def by_class() -> Mapping[tuple[str, str, Aspect, str], Fact]:
+def by_class() -> Mapping[tuple[str, str, Aspect, str], SupportFact]:
     """What each engine says of classes of models, by engine, generation ("" for all), aspect and class."""
     return MappingProxyType(
         {
@@ -99,9 +99,9 @@ def by_class() -> Mapping[tuple[str, str, Aspect, str], Fact]:
 
 
 @cache
-def by_format() -> Mapping[tuple[str, str, str, bool], Fact]:
+def by_format() -> Mapping[tuple[str, str, str, bool], SupportFact]:
     """The mode in which each format runs, by engine, generation, format and whether it is of a mixture of experts."""
-    facts: dict[tuple[str, str, str, bool], Fact] = {}
+    facts: dict[tuple[str, str, str, bool], SupportFact] = {}
     for row in read_rows("engine_formats.csv"):
         kinds = {"dense": (False,), "moe": (True,), "all": (False, True)}[row["layers"]]
         cells = {g: row[g] for g in generations() if row.get(g)}
@@ -116,7 +116,7 @@ def rules() -> tuple[Rule, ...]:
     """Layouts, attention and formats that an engine runs only in part, in file order."""
     return tuple(
         Rule(
-            engine=r["engine"],
+            engine=engine,
             aspect=cast(Aspect, _known(r["aspect"], get_args(Aspect))),
             classes=frozenset(names(r["classes"])),
             attention=r["attention"],
@@ -125,6 +125,7 @@ def rules() -> tuple[Rule, ...]:
             fact=_fact(r, r["status"]),
         )
         for r in read_rows("engine_layouts.csv")
+        for engine in names(r["engine"])
     )
 
 
@@ -132,10 +133,10 @@ def _generations(row: Row) -> tuple[str, ...]:
     return tuple(_known(g, generations()) for g in names(row["generations"]))
 
 
-def _fact(row: Row, entry: str) -> Fact:
+def _fact(row: Row, entry: str) -> SupportFact:
     note = row.get("why") or row.get("note") or ""
     known = cast(Entry, _known(entry, get_args(Entry)))
-    return Fact(entry=known, note=note, source=row["source"], date=row["date"])
+    return SupportFact(entry=known, note=note, source=row["source"], date=row["date"])
 
 
 def _known(word: str, words: tuple[str, ...]) -> str:

@@ -51,8 +51,10 @@ def server_hosts() -> Mapping[str, ServerHost]:
 
 
 def host_for(form_factor: FormFactor, gpus: int) -> ServerHost | None:
-    """The smallest host for so many GPUs of this form factor, the first of several; None where none holds them."""
-    fitting = [h for h in server_hosts().values() if h.form_factor == form_factor and h.max_gpus >= gpus]
+    """The smallest host in a rack for so many GPUs of this form factor, the first of several; None where none holds
+    them."""
+    racked = (host for host in server_hosts().values() if host.racked)
+    fitting = [host for host in racked if host.form_factor == form_factor and host.max_gpus >= gpus]
     return min(fitting, key=lambda host: host.max_gpus, default=None)
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from sizing.catalog.config_fields import Fields, checked_whole
+from sizing.catalog.config_fields import ConfigFields, checked_whole
 
 _SECTIONS = ("vision_config", "vision_tower_config", "vision", "audio_config", "audio_encoder_config", "visual")
 _UNSIZED = ("img_processor", "audio_processor", "embd_layer")
@@ -21,14 +21,14 @@ _INNER = ("intermediate_size", "mlp_dim", "encoder_ffn_dim", "ffn_dim")
 _GATED = ("qwen2_5_vl", "pixtral")
 
 
-def vision_params(fields: Fields, hidden: int) -> float:
+def vision_params(fields: ConfigFields, hidden: int) -> float:
     """Parameters of all encoders whose width and depth the file says; 0 where it says them of none."""
     around = [section for section in fields.sections if section is not fields.inner] or [fields.inner]
     sections = (section.get(key) for section in around for key in _SECTIONS)
     return sum(_encoder(section, hidden) for section in sections if isinstance(section, Mapping))
 
 
-def has_encoder(fields: Fields) -> bool:
+def has_encoder(fields: ConfigFields) -> bool:
     """Whether the file describes an encoder of another modality."""
     keys = (*_SECTIONS, *_UNSIZED)
     return any(isinstance(section.get(key), Mapping) for section in fields.sections for key in keys)

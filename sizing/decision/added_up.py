@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from functools import partial
+from typing import TypeVar
 
 from sizing.base.format import ALL_DIGITS, rounded
 from sizing.decision.comparison import Comparison, Driver
@@ -24,6 +25,7 @@ LEAST_DIFFERENCE = 0.5
 TRUE_TO = 0.05
 """Chosen: share of a difference by which the shown one may be off."""
 
+Priced = TypeVar("Priced", Outcome, Driver)
 Rounded = Callable[[float | None], float | None]
 
 
@@ -34,9 +36,9 @@ def comparison_added_up(comparison: Comparison) -> Comparison:
     scenarios = tuple(
         one.model_copy(
             update={
-                "outcome": _outcome(one.outcome, rounding),
+                "outcome": _rounded(one.outcome, rounding),
                 "usd_more": _less(one.outcome, first, rounding),
-                "drivers": tuple(_driver(driver, rounding) for driver in one.drivers),
+                "drivers": tuple(_rounded(driver, rounding) for driver in one.drivers),
             }
         )
         for one in comparison.scenarios
@@ -49,11 +51,11 @@ def formats_added_up(formats: Formats) -> Formats:
     rounding = _rounding(formats.base, (one.outcome for one in formats.rows))
     rows = tuple(
         one.model_copy(
-            update={"outcome": _outcome(one.outcome, rounding), "usd_more": _less(one.outcome, formats.base, rounding)}
+            update={"outcome": _rounded(one.outcome, rounding), "usd_more": _less(one.outcome, formats.base, rounding)}
         )
         for one in formats.rows
     )
-    return formats.model_copy(update={"base": _outcome(formats.base, rounding), "rows": rows})
+    return formats.model_copy(update={"base": _rounded(formats.base, rounding), "rows": rows})
 
 
 def levers_added_up(rows: Iterable[LeverRow], base: Outcome) -> tuple[tuple[LeverRow, ...], Outcome]:
@@ -64,11 +66,11 @@ def levers_added_up(rows: Iterable[LeverRow], base: Outcome) -> tuple[tuple[Leve
         one
         if one.outcome is None
         else one.model_copy(
-            update={"outcome": _outcome(one.outcome, rounding), "usd_saved": _less(base, one.outcome, rounding)}
+            update={"outcome": _rounded(one.outcome, rounding), "usd_saved": _less(base, one.outcome, rounding)}
         )
         for one in rows
     )
-    return added_up, _outcome(base, rounding)
+    return added_up, _rounded(base, rounding)
 
 
 def _rounding(first: Outcome, others: Iterable[Outcome]) -> Rounded:
@@ -93,11 +95,7 @@ def _to_digits(digits: int, cost: float | None) -> float | None:
     return None if cost is None else rounded(cost, digits)
 
 
-def _outcome(one: Outcome, rounding: Rounded) -> Outcome:
-    return one.model_copy(update={"usd_per_month": rounding(one.usd_per_month)})
-
-
-def _driver(one: Driver, rounding: Rounded) -> Driver:
+def _rounded(one: Priced, rounding: Rounded) -> Priced:
     return one.model_copy(update={"usd_per_month": rounding(one.usd_per_month)})
 
 

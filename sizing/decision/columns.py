@@ -15,7 +15,7 @@ from sizing.scenario.schema import Scenario
 
 
 @dataclass(frozen=True, kw_only=True)
-class Column:
+class ComparisonColumn:
     """What a column changes; what is empty stays as it is. ``keep_hardware``: the plan's GPU, engine, formats and
     layout, of which more may be needed. ``load``: times the load of the scenario."""
 
@@ -41,27 +41,27 @@ class Column:
                 yield f"deployment.{name}", [chosen]
 
 
-def columns(answer: Answer) -> tuple[Column, ...]:
+def columns(answer: Answer) -> tuple[ComparisonColumn, ...]:
     """What can be compared at one click: each other GPU and format among the alternatives, twice the load on the plan's
     hardware and on any, the other place with any hardware and with the plan's."""
     return tuple(_columns(answer))
 
 
-def _columns(answer: Answer) -> Iterator[Column]:
+def _columns(answer: Answer) -> Iterator[ComparisonColumn]:
     scenario, plan = answer.scenario, answer.plan
     if plan.deployment is None:
         return
     others = [one.deployment for one in plan.alternatives]
     for gpu in dict.fromkeys(one.gpu for one in others if one.gpu != plan.deployment.gpu):
-        yield Column(gpu=gpu)
+        yield ComparisonColumn(gpu=gpu)
     formats = (one.weight_precision for one in others)
     for precision in dict.fromkeys(one for one in formats if one != plan.deployment.weight_precision):
-        yield Column(precision=precision)
+        yield ComparisonColumn(precision=precision)
     kept = (True, False) if scenario.measured is None else (False,)
     if any(key in values_of(scenario) for key in LOADS):
         for keep in kept:
-            yield Column(load=2.0, keep_hardware=keep)
+            yield ComparisonColumn(load=2.0, keep_hardware=keep)
     other: Location = "cloud" if scenario.deployment.location == "on_prem" else "on_prem"
-    yield Column(location=other)
+    yield ComparisonColumn(location=other)
     if True in kept:
-        yield Column(location=other, keep_hardware=True)
+        yield ComparisonColumn(location=other, keep_hardware=True)

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Collection, Mapping, Sequence
-from itertools import combinations
 from typing import TYPE_CHECKING, Annotated, Any
 
 from sizing.base.checks import whole_number
 from sizing.base.errors import InvalidScenario
 from sizing.base.frame import cells_of, frame_of
 from sizing.base.quantity import Result, quantity
+from sizing.base.shapley import weighted_coalitions
 from sizing.decision.inputs import LOADS
 from sizing.decision.keep_hardware import says_hardware
 from sizing.decision.keys import Values, only, values_of, with_values
@@ -232,15 +231,7 @@ def _part(worth: _Swapped, key: str, keys: list[str], *, exact: bool) -> Part:
     """Mean of what swapping ``key`` adds: over all sets of the others with Shapley's weights, else over none and all of
     them; in USD and in GPUs, None where an answer is missing."""
     others = [k for k in keys if k != key]
-    n = len(keys)
-    if exact:
-        sets = [
-            (frozenset(some), math.factorial(size) * math.factorial(n - size - 1) / math.factorial(n))
-            for size in range(n)
-            for some in combinations(others, size)
-        ]
-    else:
-        sets = [(frozenset(), 0.5), (frozenset(others), 0.5)]
+    sets = list(weighted_coalitions(key, keys)) if exact else [(frozenset(), 0.5), (frozenset(others), 0.5)]
     usd, gpus = 0.0, 0.0
     usd_known = True
     for some, weight in sets:

@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from sizing.catalog import systems
 from sizing.decision.keys import Values, values_of, with_values
-from sizing.economics.assumptions import DISCOUNT, assumptions_for, used_in
+from sizing.economics.assumptions import DISCOUNT, FOLLOWS, Assumptions, assumptions_for, used_in
 from sizing.planning.answered import Answer
 from sizing.prices.system_price import system_price
 from sizing.scenario.prices import Prices
@@ -171,4 +171,16 @@ def _cost_inputs(scenario: Scenario) -> Iterator[Input]:
             (amount.low, amount.high) if ranged else (amount.value * (1.0 - SHARE), amount.value * (1.0 + SHARE))
         )
         basis: Range = "sources" if ranged else "share"
-        yield Input(key=f"costs.{name}", value=amount.value, low=low, high=high, basis=basis, base=amount.value)
+        held = _held_beside(name, scenario, constants)
+        yield Input(
+            key=f"costs.{name}", value=amount.value, low=low, high=high, basis=basis, base=amount.value, beside=held
+        )
+
+
+def _held_beside(name: str, scenario: Scenario, constants: Assumptions) -> Values:
+    """Constants that would follow this one as soon as a scenario states it, at the values that they have now: without,
+    moving the power at work would move the power when idle to the same, and both ends would cost more."""
+    if getattr(scenario.costs, name) is not None:
+        return {}
+    following = (one for one, other in FOLLOWS.items() if other == name and getattr(scenario.costs, one) is None)
+    return {f"costs.{one}": constants.amount(one).value for one in following}

@@ -12,7 +12,7 @@ from sizing.decision.keep_hardware import Kept, MovedInput, QuestionName
 from sizing.decision.odd import Odd, Side
 from sizing.decision.outcome import Outcome
 from sizing.decision.text import gpu_name, in_words, precision_name
-from sizing.economics.text import Money
+from sizing.economics.fleet_text import Money
 
 QUESTIONS: Mapping[QuestionName, str] = MappingProxyType(
     {

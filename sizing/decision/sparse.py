@@ -59,7 +59,7 @@ class SparseFacts:
 
 @cache
 def sparse_facts() -> SparseFacts:
-    """What the file says."""
+    """What ``levers.yaml`` says of kernels for 2:4 sparsity."""
     kernels = lever_facts()[LEVER]["kernels"]
     return SparseFacts(**{**kernels, "generations": tuple(kernels["generations"])})
 

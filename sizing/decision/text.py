@@ -15,7 +15,7 @@ from sizing.catalog.precisions import precisions
 from sizing.decision.added_up import LEAST_DIFFERENCE, comparison_added_up
 from sizing.decision.comparison import Compared, Comparison, undercut_by
 from sizing.decision.outcome import Outcome
-from sizing.economics.text import Money
+from sizing.economics.fleet_text import Money
 
 NAMES: Mapping[str, tuple[str, str]] = MappingProxyType(
     {
@@ -89,6 +89,31 @@ NAMES: Mapping[str, tuple[str, str]] = MappingProxyType(
         "deployment.redundancy": ("what may fail", ""),
         "deployment.max_utilization": ("utilisation cap", ""),
         "deployment.memory_fraction": ("GPU memory that the engine may use", ""),
+        "deployment.slice": ("slice of a GPU", ""),
+        "deployment.mixed": ("fleets for one load, at most", ""),
+        "deployment.weights_from": ("weights read from", ""),
+        "deployment.weights_gb_per_s": ("storage bandwidth", "GB/s"),
+        "deployment.weights_loader": ("weights loaded by", ""),
+        "deployment.standby": ("instances not needed wait", ""),
+        "deployment.kv_offload.tier": ("second tier for the KV cache", ""),
+        "deployment.kv_offload.gib_per_gpu": ("size of the second tier", "GiB per GPU"),
+        "deployment.kv_offload.gbs_per_gpu": ("bandwidth of the second tier", "GB/s per GPU"),
+        "deployment.kv_offload.latency_ms": ("latency of the second tier", "ms"),
+        "deployment.kv_offload.usd_per_gib": ("price of the second tier", "USD/GiB"),
+        **{
+            f"deployment.{role}.{degree}": (f"{words} of {role} instances", unit)
+            for role in ("prefill", "decode")
+            for degree, words, unit in (
+                ("tp", "tensor parallelism", "GPUs"),
+                ("pp", "pipeline parallelism", "GPUs"),
+                ("ep", "expert parallelism", "GPUs"),
+                ("dp", "attention data parallelism", "ranks"),
+            )
+        },
+        "workload.prefix_reuse.trace": ("trace of the prefix cache", ""),
+        "workload.prefix_reuse.capacity_tokens": ("tokens that the caches hold", ""),
+        "workload.prefix_reuse.hit_shares": ("hits at these sizes", ""),
+        "workload.prefix_reuse.reused_share": ("part of prompts that comes again", ""),
         "prices.depreciation_years": ("depreciation", "years"),
         "prices.system_usd": ("price of a system", "USD"),
         "prices.gpu_hour_usd": ("price of a GPU-hour", "USD"),
@@ -115,6 +140,35 @@ NAMES: Mapping[str, tuple[str, str]] = MappingProxyType(
         "costs.burst_start_up_minutes": ("start-up time of rented instances", "minutes"),
         "costs.carbon_g_per_kwh": ("carbon of electricity", "g/kWh"),
         "costs.region": ("region", ""),
+        "costs.facility": ("where systems stand", ""),
+        "costs.licence": ("licences", ""),
+        "costs.purchase": ("payment term", ""),
+        "costs.hybrid_base": ("base of a hybrid", ""),
+        "costs.cloud_provider": ("cloud provider", ""),
+        "costs.cloud_region": ("cloud region", ""),
+        "costs.spot_interruption_percent": ("cost of spot interruptions", "%"),
+        "costs.spot_interrupted_percent_per_month": ("spot instances taken back a month", "%"),
+        "costs.spot_zones": ("zones of spot instances", "zones"),
+        "costs.spot_held_percent": ("time that spot instances hold", "%"),
+        "costs.routing.percent": ("requests sent elsewhere", "%"),
+        "costs.routing.model": ("model for requests sent elsewhere", ""),
+        **{
+            f"costs.{place}api.{key}": (f"{words}{behind}", unit)
+            for place, behind in (("", ""), ("routing.", " for requests sent elsewhere"))
+            for key, words, unit in (
+                ("provider", "API provider", ""),
+                ("model", "API model", ""),
+                ("input_usd_per_mtok", "API price of input", "USD per million tokens"),
+                ("cached_input_usd_per_mtok", "API price of cached input", "USD per million tokens"),
+                ("output_usd_per_mtok", "API price of output", "USD per million tokens"),
+            )
+        },
+        "prices.system": ("system with a price of its own", ""),
+        "prices.gpu": ("GPU with a price of its own", ""),
+        "prices.listed.systems": ("listed prices of systems", ""),
+        "prices.listed.gpu_hours": ("listed prices of GPU-hours", ""),
+        "prices.negotiated.systems": ("negotiated prices of systems", ""),
+        "prices.negotiated.gpu_hours": ("negotiated prices of GPU-hours", ""),
     }
 )
 """Names and units of scenario keys; one without a name is called by its key."""

@@ -15,7 +15,7 @@ RENT = "prices.rent_percent"
 """Key of the prices of rented instances, in percent of what they are; no key of a scenario."""
 
 AS_IT_IS = 100.0
-"""Percent."""
+"""Percent of today's prices that leaves them as they are."""
 
 LENGTHS = ("workload.input_tokens", "workload.output_tokens", "workload.prefix_cached_tokens")
 """Moved last: with the lengths as they are, what the screen and the simulation know of the scenario serves again."""

@@ -262,3 +262,8 @@ def support_factor(model: Model, candidates: Candidates, rows: Rows | slice = sl
     """The factor on what is counted of candidates (C,), or of some ``rows``: :data:`UNKNOWN_COUNTS` where support is
     unknown."""
     return np.where(unknown_support(model, candidates, rows), UNKNOWN_COUNTS, 1.0)
+
+
+def linked_gpus(row: Configuration) -> float:
+    """GPUs that fast links join, for :meth:`Candidates.column`."""
+    return float(row.gpu.linked_gpus)

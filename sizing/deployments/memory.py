@@ -153,7 +153,7 @@ def _divided(model: Model, candidates: Candidates, weights: Floats) -> _Divided:
     activations = np.where(static, 0.0, activations)
     taken = weights + activations + outside + graphs
     usable = np.where(static, beside, fraction * memory)
-    usable = np.where(free, fraction * np.maximum(memory - taken, 0.0) + taken, usable)
+    usable = np.where(free, np.minimum(fraction * np.maximum(memory - taken, 0.0) + taken, memory), usable)
     return _Divided(usable=usable, activations=activations, graphs=graphs, outside=outside)
 
 

@@ -25,7 +25,7 @@ AllowedName = Literal[
 ]
 
 
-class Allowed(ScenarioPart):
+class Allowance(ScenarioPart):
     """The most of each that a plan may have; left out: any. Money is that of ``python -m sizing cost``."""
 
     gpus: Most | None = None
@@ -41,7 +41,7 @@ class AllowedLine(Result):
     """One figure of a plan beside what is allowed."""
 
     name: Annotated[AllowedName, quantity("What", help="Key of the file of limits.")]
-    allowed: Annotated[float, quantity("Allowed", "see what", "asked", "At most.")]
+    allowed: Annotated[float, quantity("Allowance", "see what", "asked", "At most.")]
     planned: Annotated[
         float | None, quantity("Planned", "see what", "see plan and cost", "None: not known, or not bounded.")
     ]
@@ -59,10 +59,10 @@ class AllowanceCheck(Result):
     lines: Annotated[tuple[AllowedLine, ...], quantity("Figures", help="Every figure that is limited.")]
 
 
-def load_allowed(path: Path) -> Allowed:
+def load_allowed(path: Path) -> Allowance:
     """The limits in a YAML or JSON file. Raises InvalidScenario with one sentence per problem."""
     raw = parse(text_of(path, MAX_FILE_BYTES, "a list of limits"), path.name, such_as="gpus and usd_per_month")
-    known = list(Allowed.model_fields)
+    known = list(Allowance.model_fields)
     if all(raw.get(key) is None for key in raw):  # a check of nothing would always pass
         raise InvalidScenario([f"{path.name}: give at least one of {', '.join(known)}."])
     unknown = [str(key) for key in raw if key not in known]
@@ -70,19 +70,19 @@ def load_allowed(path: Path) -> Allowed:
         hints = (", ".join(nearest_names(key, known) or known) for key in unknown)
         raise InvalidScenario([f"{key}: unknown key. Known: {hint}." for key, hint in zip(unknown, hints, strict=True)])
     try:
-        return Allowed.model_validate(raw)
+        return Allowance.model_validate(raw)
     except ValidationError as error:
         raise InvalidScenario([f"{path.name}: {problem}" for problem in problems_of(error)]) from None
 
 
-def check(allowed: Allowed, plan: Plan, cost: CostAnswer | None) -> AllowanceCheck:
+def check(allowed: Allowance, plan: Plan, cost: CostAnswer | None) -> AllowanceCheck:
     """Every limited figure of a plan beside what is allowed; ``cost`` is None where nothing serves the scenario."""
     lines = tuple(_lines(allowed, plan, cost))
     kept = plan.feasible and all(line.kept for line in lines)
     return AllowanceCheck(kept=kept, feasible=plan.feasible, answer=plan.answer, lines=lines)
 
 
-def _lines(allowed: Allowed, plan: Plan, cost: CostAnswer | None) -> Iterator[AllowedLine]:
+def _lines(allowed: Allowance, plan: Plan, cost: CostAnswer | None) -> Iterator[AllowedLine]:
     for name, value in _planned(plan, cost).items():
         most = getattr(allowed, name)
         if most is not None:

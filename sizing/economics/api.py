@@ -18,6 +18,58 @@ from sizing.economics.month import Month
 from sizing.economics.views import PriceSource, View, without_cost
 from sizing.scenario.costs import ApiChoice
 
+PROVIDERS: Mapping[str, str] = {
+    **dict.fromkeys(("bedrock", "bedrock_converse", "bedrock_mantle"), "Amazon Bedrock"),
+    **dict.fromkeys(
+        (
+            "vertex_ai-llama_models",
+            "vertex_ai-mistral_models",
+            "vertex_ai-deepseek_models",
+            "vertex_ai-openai_models",
+            "vertex_ai-zai_models",
+        ),
+        "Google Vertex AI",
+    ),
+    "azure_ai": "Azure AI",
+    "cloudflare": "Cloudflare",
+    "cohere_chat": "Cohere",
+    "crusoe": "Crusoe",
+    "cerebras": "Cerebras",
+    "dashscope": "Alibaba DashScope",
+    "deepinfra": "DeepInfra",
+    "deepseek": "DeepSeek",
+    "fireworks_ai": "Fireworks AI",
+    "friendliai": "FriendliAI",
+    "github_copilot": "GitHub Copilot",
+    "gmi": "GMI Cloud",
+    "gradient_ai": "DigitalOcean Gradient AI",
+    "groq": "Groq",
+    "hyperbolic": "Hyperbolic",
+    "mistral": "Mistral AI",
+    "moonshot": "Moonshot AI",
+    "nebius": "Nebius",
+    "novita": "Novita AI",
+    "nscale": "Nscale",
+    "oci": "Oracle Cloud",
+    "ovhcloud": "OVHcloud",
+    "replicate": "Replicate",
+    "sambanova": "SambaNova",
+    "scaleway": "Scaleway",
+    "snowflake": "Snowflake",
+    "tensormesh": "Tensormesh",
+    "together_ai": "Together AI",
+    "vercel_ai_gateway": "Vercel AI Gateway",
+    "wandb": "Weights & Biases",
+    "watsonx": "IBM watsonx",
+    "zai": "Z.ai",
+}
+"""What providers are called whom the price list has by a key; any other is called by its key."""
+
+
+def provider_name(key: str) -> str:
+    """A provider as people call it."""
+    return PROVIDERS.get(key, key)
+
 
 @dataclass(frozen=True, kw_only=True)
 class TokenPrices:
@@ -80,9 +132,13 @@ def token_prices(choice: ApiChoice, model: Model, month: Month, on: date) -> Tok
 
 
 def offered(model_id: str, on: date, month: Month) -> tuple[TokenPrices, ...]:
-    """What may price the model unasked, the cheapest for a month first."""
-    rows = (row for row in offers_of(model_id, on) if row.use == "yes")
-    return tuple(sorted(map(_priced, rows), key=lambda prices: prices.of_request(month)))
+    """What may price the model unasked, the cheapest for a month first; one offer that the list has under several names
+    or regions of a provider at the same prices is one, and weighs once in the median."""
+    each: dict[tuple[str, float, float, float], TokenPrices] = {}
+    for one in (_priced(row) for row in offers_of(model_id, on) if row.use == "yes"):
+        sold_by = provider_name(one.provider)
+        each.setdefault((sold_by, one.input_usd, one.cached_input_usd, one.output_usd), one)
+    return tuple(sorted(each.values(), key=lambda prices: prices.of_request(month)))
 
 
 def median_offer(offers: Sequence[TokenPrices]) -> TokenPrices:
@@ -135,13 +191,13 @@ def _bare(name: str) -> str:
 
 
 def _priced(row: ApiPrice) -> TokenPrices:
-    cached = row.cached_input_usd_per_mtok
+    cached, name = row.cached_input_usd_per_mtok, f"{_bare(row.model)} at {provider_name(row.provider)}"
     return TokenPrices(
-        name=f"{_bare(row.model)} at {row.provider}",
+        name=name,
         provider=row.provider,
         model=_bare(row.model),
         input_usd=row.input_usd_per_mtok,
         cached_input_usd=row.input_usd_per_mtok if cached is None else cached,
         output_usd=row.output_usd_per_mtok,
-        source=PriceSource(what=f"{_bare(row.model)} at {row.provider}", source=row.source, dates=(row.date,)),
+        source=PriceSource(what=name, source=row.source, dates=(row.date,)),
     )

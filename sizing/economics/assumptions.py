@@ -220,7 +220,7 @@ def _carbon(name: str, region: str | None) -> Assumption:
         "unit": "g CO2e/kWh",
     }
     if region is None:
-        source = f"no figure for {name} is known: choose a country in costs.region, or give it"
+        source = f"no figure for {name.replace('_', ' ')} is known: choose a country as region, or give it"
         return Assumption(**described, amount=None, basis="gap", source=source, date="")
     return _sourced(described, _fact("carbon", "grid carbon intensity", region), {})
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from sizing.base.units import DAYS_PER_MONTH
 from sizing.economics.api import TokenPrices
-from sizing.economics.fleet import Fleet
+from sizing.economics.fleet import PricedFleet
 from sizing.economics.month import Month
 from sizing.economics.results import BreakEvenAt, BreakEvenOutcome, LoadRange
 from sizing.economics.views import View
@@ -31,7 +31,7 @@ UNKNOWN = BreakEvenAt(outcome="unknown", requests_per_day=None, utilization=None
 NOT_REACHED = BreakEvenAt(outcome="not_reached", requests_per_day=None, utilization=None)
 
 
-def cheaper_ranges(one: Way, other: Way, fleet: Fleet, month: Month) -> tuple[LoadRange, ...] | None:
+def cheaper_ranges(one: Way, other: Way, fleet: PricedFleet, month: Month) -> tuple[LoadRange, ...] | None:
     """Requests a day between which ``one`` costs less than ``other``, each load with the systems that it needs.
 
     Looked at from a fiftieth of the planned load to three times it. Between two loads at which instances are added both
@@ -69,7 +69,7 @@ def _positive(loads: tuple[float, ...], more: list[float]) -> Iterator[tuple[flo
         yield (crossing if value <= 0.0 else at, crossing if next_value <= 0.0 else then)
 
 
-def _loads(fleet: Fleet) -> Iterator[float]:
+def _loads(fleet: PricedFleet) -> Iterator[float]:
     """Both ends, the loads at which instances are added, and just beyond each; between far ones some more."""
     steps: set[float] = {LEAST_LOAD, MOST_LOAD, 1.0}
     for kind in fleet.kinds:
@@ -87,7 +87,7 @@ def _loads(fleet: Fleet) -> Iterator[float]:
 
 
 def against_api(
-    view: View, prices: TokenPrices | None, fleet: Fleet, month: Month, idle: View | None = None
+    view: View, prices: TokenPrices | None, fleet: PricedFleet, month: Month, idle: View | None = None
 ) -> BreakEvenAt:
     """From how many requests a day what is provisioned costs less than the API.
 

@@ -15,9 +15,9 @@ from sizing.catalog.payment_terms import TERMS
 from sizing.catalog.system import CloudInstance
 from sizing.economics.amount import NOTHING, Amount
 from sizing.economics.assumptions import Assumptions
-from sizing.economics.fleet import Fleet
+from sizing.economics.fleet import PricedFleet
 from sizing.economics.on_prem import Money, mean_power_kw
-from sizing.economics.views import PartName, PriceSource, View
+from sizing.economics.views import PartName, PriceSource, View, in_place
 from sizing.prices.hardware import HardwareOption, by_own_list, instances, options
 from sizing.prices.system_price import dates_of
 from sizing.scenario.costs import Costs
@@ -45,13 +45,13 @@ class Rented:
 
     @property
     def rented_in(self) -> Place:
-        """Provider and region."""
+        """Provider and region that the instances are rented from."""
         return self.provider, self.region
 
 
 def cloud_on(
     best: Rented,
-    fleet: Fleet,
+    fleet: PricedFleet,
     money: Money,
     purchase: Purchase,
     requests: float = math.inf,
@@ -94,7 +94,7 @@ def cloud_parts(one: Rented, hours: Amount, money: Money, purchase: Purchase) ->
     }
 
 
-def cheapest(offered: tuple[Rented, ...], fleet: Fleet) -> Rented:
+def cheapest(offered: tuple[Rented, ...], fleet: PricedFleet) -> Rented:
     """The instances of least cost for the fleet; a copy of the model that fits into one is not spread over several."""
 
     def cost(one: Rented) -> tuple[float, float, int]:
@@ -149,7 +149,7 @@ def _listed(gpu: Gpu, money: Money, purchase: Purchase) -> Iterator[Rented]:
         option = by_id[f"{row.provider}:{row.instance_type}"]
         usd, discount = _hourly(row, purchase, money.assumptions)
         assert usd is not None
-        source = PriceSource(what=f"{option.name} in {row.region}", source=row.source, dates=(row.date,))
+        source = PriceSource(what=in_place(option.name, row.region), source=row.source, dates=(row.date,))
         yield Rented(
             option=replace(option, region=row.region),
             provider=row.provider,

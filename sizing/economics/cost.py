@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import date
-from typing import Literal, TypedDict
+from typing import Literal, TypedDict, assert_never
 
-from sizing.base.choices import LeftOut, Location
+from sizing.base.choices import LeftOut, Location, Purchase
 from sizing.base.errors import InvalidScenario
 from sizing.base.pipeline import Pipeline
 from sizing.base.result import Plan
@@ -35,6 +35,7 @@ from sizing.economics.units import at_capacity, at_full_load, per_unit, used_usd
 from sizing.economics.views import BaseWay, PartName, PriceSource, View, ViewName
 from sizing.economics.ways import Ways, ways_of
 from sizing.planning.answered import Answer, Planner, as_answer
+from sizing.scenario.costs import Costs
 from sizing.scenario.schema import Scenario
 
 
@@ -260,11 +261,27 @@ def _way(ways: Ways, view: View) -> results.WayToPay:
         parts=_parts(view),
         system=view.system,
         place=view.place,
+        payment=_payment(view, ways.money.costs),
         systems=None if view.systems is None else view.systems.value,
-        utilization=utilization(view, ways.month) if view.known else None,
+        utilization=utilization(view, ways.month) if view.capacity_requests is not None else None,
         energy_kwh_per_month=None if energy is None else energy.value,
         carbon_kg_per_month=None if carbon is None else carbon.value,
     )
+
+
+def _payment(view: View, costs: Costs) -> Purchase | None:
+    """How what is rented is paid for, or would be; None where nothing is rented."""
+    match view.name:
+        case "cloud" | "cloud_best":
+            return costs.purchase
+        case "cloud_hours":
+            return "on_demand"
+        case "hybrid":
+            return "on_demand" if view.base is not None and view.base.burst_system else None
+        case "on_prem" | "on_prem_best" | "api" | "api_cheapest" | "api_median" | "blended":
+            return None
+        case unknown:
+            assert_never(unknown)
 
 
 def _gpu_of(ways: Ways, view: View) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from calendar import monthrange
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import date
 from typing import Literal
 
@@ -14,6 +14,18 @@ STALE_AFTER_DAYS = 90
 Age = Literal["fresh", "stale", "unclear", "undated", "given"]
 """Whether a price is older than 90 days; ``unclear`` where its date is not exact enough to say so, ``given`` where it
 comes from the scenario."""
+
+AGES: Mapping[Age, str] = {
+    "fresh": f"at most {STALE_AFTER_DAYS} days",
+    "stale": f"older than {STALE_AFTER_DAYS} days",
+    "unclear": f"perhaps older than {STALE_AFTER_DAYS} days",
+    "undated": "undated",
+    "given": "stated in the scenario",
+}
+"""Ages in words, the same on pages, in reports and on the command line."""
+
+DOUBTFUL: frozenset[Age] = frozenset({"stale", "unclear", "undated"})
+"""Ages of prices that are worth a look before they are relied on."""
 
 _DAY = re.compile(r"\b(20\d\d)-(\d\d)-(\d\d)\b")
 _MONTH = re.compile(r"\b(20\d\d)-(\d\d)\b")

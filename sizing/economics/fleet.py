@@ -31,7 +31,7 @@ class FleetKind:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Fleet:
+class PricedFleet:
     """The instances that carry ``peak_rps``, the mean rate of the busiest time: one kind, or prefill and decode.
 
     ``redundancy``: what may fail at the peak as a whole. ``gpus_low`` and ``gpus_high`` are the range of GPUs of the
@@ -76,7 +76,7 @@ class Fleet:
         """Requests of a month in which every working instance carries what it can, day and night."""
         return self.max_rps * S_PER_HOUR * HOURS_PER_MONTH
 
-    def at(self, load: float) -> Fleet:
+    def at(self, load: float) -> PricedFleet:
         """The fleet for ``load`` times the planned peak: ``ceil(peak x load / requests/s per instance)``, at least 1.
 
         Up to the planned peak never more instances than planned, beyond it never fewer. Raises InvalidScenario where
@@ -84,7 +84,7 @@ class Fleet:
         """
         return self if load == 1.0 else self.of(tuple(self._kind(kind, load) for kind in self.kinds))
 
-    def of(self, kinds: tuple[FleetKind, ...]) -> Fleet:
+    def of(self, kinds: tuple[FleetKind, ...]) -> PricedFleet:
         """The fleet with other numbers of instances; its range of GPUs is as wide in relation."""
         share = sum(kind.instances * kind.gpus for kind in kinds) / self.gpus
         return replace(self, kinds=kinds, gpus_low=self.gpus_low * share, gpus_high=_times(self.gpus_high, share))
@@ -133,7 +133,7 @@ def _times(gpus: float, share: float) -> float:
     return gpus * share if share else 0.0
 
 
-def fleet_of(plan: Plan) -> Fleet:
+def fleet_of(plan: Plan) -> PricedFleet:
     """The instances of a feasible plan. Raises InvalidScenario where nothing serves the scenario."""
     deployed, one = plan.deployment, plan.per_instance
     if not plan.feasible or deployed is None or one is None or plan.gpus_low is None:
@@ -141,7 +141,7 @@ def fleet_of(plan: Plan) -> Fleet:
     kinds = tuple(_kind_of(pool, pool.max_rps) for pool in deployed.pools or ())
     high = math.inf if plan.gpus_high is None else float(plan.gpus_high)
     kinds = kinds or (_kind_of(deployed, one.max_rps),)
-    return Fleet(
+    return PricedFleet(
         kinds=kinds,
         peak_rps=plan.sustained_rps,
         gpus_low=float(plan.gpus_low),

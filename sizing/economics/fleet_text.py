@@ -66,9 +66,10 @@ def burst_sentence(one: BaseAndBurst) -> str:
     owned = f"Base and burst: {base} ({count(one.base_systems)} system{'s' if one.base_systems != 1 else ''})"
     beyond = ", which is enough at every hour"
     if one.burst_instances:
+        verb = "is" if one.burst_instances == 1 else "are"
         beyond = (
-            f", up to {count(one.burst_instances)} more are rented ({one.burst_system}, {count(one.burst_hours)} hours "
-            f"a month), ordered {significant(one.start_up_minutes)} minutes ahead"
+            f", up to {count(one.burst_instances)} more {verb} rented ({one.burst_system}, {count(one.burst_hours)} "
+            f"hours a month), ordered {significant(one.start_up_minutes)} minutes ahead"
         )
     share = one.worth_owning_share
     if share is None:

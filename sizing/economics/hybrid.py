@@ -14,7 +14,7 @@ from sizing.base.arrays import Counts, Floats
 from sizing.base.units import HOURS_PER_DAY, HOURS_PER_MONTH, S_PER_HOUR, S_PER_MINUTE
 from sizing.economics.amount import NOTHING, Amount
 from sizing.economics.cloud import Rented, cheapest, cloud_parts
-from sizing.economics.fleet import Fleet, FleetKind
+from sizing.economics.fleet import FleetKind, PricedFleet
 from sizing.economics.on_prem import Money
 from sizing.economics.views import BaseOfHybrid, PartName, View, without_cost
 from sizing.prices.packing import systems_for_both, systems_needed
@@ -48,11 +48,11 @@ class Base:
     """What the base of a hybrid consists of: GPUs of one system, and what a fleet on such systems costs a month."""
 
     system_gpus: int
-    view: Callable[[Fleet], View]
+    view: Callable[[PricedFleet], View]
 
 
 def hybrid(
-    base: Base, burst: tuple[Rented, ...], fleet: Fleet, day: Day | None, money: Money, load: float = 1.0
+    base: Base, burst: tuple[Rented, ...], fleet: PricedFleet, day: Day | None, money: Money, load: float = 1.0
 ) -> View:
     """The base and the burst of least cost: every hour has the instances that its load needs, spares included.
 
@@ -76,11 +76,11 @@ class _Search:
 
     base: Base
     burst: tuple[Rented, ...]
-    steps: tuple[Fleet, ...]
+    steps: tuple[PricedFleet, ...]
     money: Money
 
     @cached_property
-    def distinct(self) -> tuple[Fleet, ...]:
+    def distinct(self) -> tuple[PricedFleet, ...]:
         """The fleets of the day, each once."""
         return tuple(dict.fromkeys(self.steps))
 
@@ -96,11 +96,11 @@ class _Search:
         return np.array([place[fleet] for fleet in self.steps], dtype=np.int64)
 
     @cached_property
-    def largest(self) -> Fleet:
+    def largest(self) -> PricedFleet:
         """The fleet of the busiest hour."""
         return max(self.distinct, key=lambda fleet: fleet.gpus)
 
-    def usd(self, always: Fleet) -> float:
+    def usd(self, always: PricedFleet) -> float:
         """USD per month; infinite where the base has no price."""
         below = self.base.view(always)
         busiest = _beyond(self.largest, always)
@@ -119,7 +119,7 @@ class _Search:
         return systems_for_both(first, others[0], system_gpus) if others else systems_needed(*first, system_gpus)
 
 
-def _least(bases: list[Fleet], usd: Callable[[Fleet], float]) -> Fleet:
+def _least(bases: list[PricedFleet], usd: Callable[[PricedFleet], float]) -> PricedFleet:
     """The base of least cost. Of many only every so many is tried, then all around the best of these.
 
     Cost falls and then rises with the base, but for what whole systems leave over.
@@ -151,7 +151,7 @@ def paid_hours(needed: Floats, start_up_minutes: float) -> float:
     return a_day * HOURS_PER_MONTH / HOURS_PER_DAY
 
 
-def _bases(system_gpus: int, hours: tuple[Fleet, ...]) -> Iterator[Fleet]:
+def _bases(system_gpus: int, hours: tuple[PricedFleet, ...]) -> Iterator[PricedFleet]:
     """Fleets that may be the base: none, each of the day, and each with its systems full."""
     largest = max(hours, key=lambda fleet: fleet.gpus)
     yield _of_instances(largest, tuple(0 for _ in largest.kinds))
@@ -163,7 +163,7 @@ def _bases(system_gpus: int, hours: tuple[Fleet, ...]) -> Iterator[Fleet]:
                 yield _of_instances(largest, counts)
 
 
-def _whole_systems(fleet: Fleet, largest: Fleet, system_gpus: int) -> Iterator[tuple[int, ...]]:
+def _whole_systems(fleet: PricedFleet, largest: PricedFleet, system_gpus: int) -> Iterator[tuple[int, ...]]:
     """Instances of one kind that fill the systems, rounded down and up, at most those of the busiest hour."""
     if len(fleet.kinds) > 1 or fleet.largest > system_gpus:
         return
@@ -173,7 +173,9 @@ def _whole_systems(fleet: Fleet, largest: Fleet, system_gpus: int) -> Iterator[t
         yield (min(count, most),)
 
 
-def _with_base(base: Base, always: Fleet, burst: tuple[Rented, ...], steps: tuple[Fleet, ...], money: Money) -> View:
+def _with_base(
+    base: Base, always: PricedFleet, burst: tuple[Rented, ...], steps: tuple[PricedFleet, ...], money: Money
+) -> View:
     below = base.view(always)
     if not below.known:
         return replace(below, name="hybrid")
@@ -210,7 +212,7 @@ def _with_base(base: Base, always: Fleet, burst: tuple[Rented, ...], steps: tupl
     )
 
 
-def _owned(base: Base, always: Fleet, busiest: Fleet, largest: Fleet, one: Rented) -> BaseOfHybrid:
+def _owned(base: Base, always: PricedFleet, busiest: PricedFleet, largest: PricedFleet, one: Rented) -> BaseOfHybrid:
     """What always runs, beside a burst of up to ``busiest``, of which no hours are counted yet."""
     return BaseOfHybrid(
         instances=sum(_instances(always)),
@@ -222,7 +224,7 @@ def _owned(base: Base, always: Fleet, busiest: Fleet, largest: Fleet, one: Rente
     )
 
 
-def worth_owning(base: Base, fleet: Fleet, one: Rented) -> float | None:
+def worth_owning(base: Base, fleet: PricedFleet, one: Rented) -> float | None:
     """The share of the hours from which on a GPU costs less in the base than rented for these hours: the critical ratio
     of the newsvendor (Arrow, Harris and Marschak, "Optimal inventory policy", 1951), a shortage costing the rent.
 
@@ -236,7 +238,7 @@ def worth_owning(base: Base, fleet: Fleet, one: Rented) -> float | None:
     return (all_of_it.usd_per_month.value - none.usd_per_month.value) / gpus / rent
 
 
-def _instance_hours(one: Rented, beyond: list[Fleet], start_up: Amount) -> Amount:
+def _instance_hours(one: Rented, beyond: list[PricedFleet], start_up: Amount) -> Amount:
     """Hours of rented instances in a month, at the ends of the range of GPUs and of the start-up time too."""
     systems = {fleet: fleet.systems_range(one.option.gpus) for fleet in set(beyond)}
     value, low, high = (
@@ -246,17 +248,17 @@ def _instance_hours(one: Rented, beyond: list[Fleet], start_up: Amount) -> Amoun
     return Amount(value=value, low=min(low, value), high=max(high, value))
 
 
-def _capacity(steps: tuple[Fleet, ...], always: Fleet) -> float:
+def _capacity(steps: tuple[PricedFleet, ...], always: PricedFleet) -> float:
     """Requests of a month that the instances of every hour could carry."""
     length_s = HOURS_PER_MONTH / len(steps) * S_PER_HOUR
     return sum(count * _larger(fleet, always).max_rps * length_s for fleet, count in Counter(steps).items())
 
 
-def _instances(fleet: Fleet) -> tuple[int, ...]:
+def _instances(fleet: PricedFleet) -> tuple[int, ...]:
     return tuple(kind.instances for kind in fleet.kinds)
 
 
-def _of_instances(fleet: Fleet, counts: tuple[int, ...]) -> Fleet:
+def _of_instances(fleet: PricedFleet, counts: tuple[int, ...]) -> PricedFleet:
     """The fleet with so many instances of each kind, its spares among them as far as they go."""
     return fleet.of(tuple(_counted(kind, count) for kind, count in zip(fleet.kinds, counts, strict=True)))
 
@@ -266,14 +268,14 @@ def _counted(kind: FleetKind, count: int) -> FleetKind:
     return replace(kind, working=count - spares, spares=spares)
 
 
-def _beyond(fleet: Fleet, always: Fleet) -> Fleet:
+def _beyond(fleet: PricedFleet, always: PricedFleet) -> PricedFleet:
     """What an hour needs beyond the base."""
     pairs = zip(_instances(fleet), _instances(always), strict=True)
     beyond = tuple(max(needed - there, 0) for needed, there in pairs)
     return replace(_of_instances(fleet, beyond), redundancy="none")  # what may fail is held by the base
 
 
-def _larger(fleet: Fleet, always: Fleet) -> Fleet:
+def _larger(fleet: PricedFleet, always: PricedFleet) -> PricedFleet:
     """What runs in an hour: what it needs, or the base where that is more."""
     pairs = zip(_instances(fleet), _instances(always), strict=True)
     return _of_instances(fleet, tuple(max(needed, there) for needed, there in pairs))

@@ -18,7 +18,7 @@ from typing import Any
 from sizing.economics.amount import Amount, total
 from sizing.economics.cash import cash
 from sizing.economics.cloud import Place, cheapest
-from sizing.economics.fleet import Fleet, fleet_of
+from sizing.economics.fleet import PricedFleet, fleet_of
 from sizing.economics.fleet_results import FleetOfMix, MixedCost, SplitBy
 from sizing.economics.fleets import spot_of
 from sizing.economics.results import UnitCost
@@ -166,7 +166,7 @@ def _of_part(whole: Ways, part: Answer) -> Ways:
     return whole.with_fleet(standing_for(fleet_of(part.plan), whole.fleet.peak_rps), deployed.gpu, deployed.system)
 
 
-def standing_for(fleet: Fleet, peak_rps: float) -> Fleet:
+def standing_for(fleet: PricedFleet, peak_rps: float) -> PricedFleet:
     """The fleet as part of a load of ``peak_rps``: each instance carries ``max requests/s x peak / peak of the
     fleet``."""
     times = peak_rps / fleet.peak_rps
@@ -174,7 +174,7 @@ def standing_for(fleet: Fleet, peak_rps: float) -> Fleet:
     return replace(fleet, kinds=kinds, peak_rps=peak_rps)
 
 
-def _all(fleets: Sequence[Fleet]) -> Fleet:
+def _all(fleets: Sequence[PricedFleet]) -> PricedFleet:
     """All instances, of a kind each."""
     return replace(
         fleets[0],

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from sizing.base.units import HOURS_PER_MONTH, MONTHS_PER_YEAR
 from sizing.economics.amount import NOTHING, Amount
 from sizing.economics.assumptions import ELECTRICITY, Assumptions, licences_each
-from sizing.economics.fleet import Fleet
+from sizing.economics.fleet import PricedFleet
 from sizing.economics.views import PartName, PriceSource, View, without_cost
 from sizing.prices.hardware import HardwareOption
 from sizing.scenario.costs import Costs
@@ -35,7 +35,7 @@ class Money:
         return self.assumptions.share("residual_percent").value
 
 
-def on_prem(option: HardwareOption, fleet: Fleet, money: Money, requests: float = math.inf) -> View:
+def on_prem(option: HardwareOption, fleet: PricedFleet, money: Money, requests: float = math.inf) -> View:
     """What the fleet costs a month on systems of one's own that serve so many ``requests`` in it, at most all that they
     can: power follows them."""
     if option.system_usd is None:
@@ -98,7 +98,7 @@ def price_source(option: HardwareOption, prices: Prices) -> PriceSource:
 
 
 def mean_power_kw(
-    option: HardwareOption, count: Amount, fleet: Fleet, requests: float, assumed: Assumptions
+    option: HardwareOption, count: Amount, fleet: PricedFleet, requests: float, assumed: Assumptions
 ) -> Amount | None:
     """What so many systems draw on average in a month of so many requests; None where their power is not known.
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated, Literal
 
-from sizing.base.choices import LeftOut
+from sizing.base.choices import LeftOut, Purchase
 from sizing.base.frame import cells_of, frame_of
 from sizing.base.quantity import Result, is_none, quantity
 from sizing.economics.assumptions import Basis
@@ -19,6 +19,20 @@ if TYPE_CHECKING:
 LensName = Literal["allocated", "used"]
 """What a figure counts: everything provisioned, idle hours included, or the share of it that is in use."""
 
+AllCostsLow = Annotated[
+    float | None,
+    quantity("All costs per month, low", "USD/month", "every count and price at its low end", "Lower end."),
+]
+AllCostsHigh = Annotated[
+    float | None,
+    quantity(
+        "All costs per month, high",
+        "USD/month",
+        "every count and price at its high end",
+        "None where nothing bounds it.",
+    ),
+]
+DateOfSource = Annotated[str, quantity("Date", help="As its source writes it.")]
 
 BreakEvenOutcome = Literal["reached", "reached_on_a_flatter_day", "not_reached", "unknown"]
 """Whether what is provisioned serves enough to break even: on a day shaped like the planned one; only where its load
@@ -94,19 +108,8 @@ class WayToPay(Result):
     usd_per_month: Annotated[
         float | None, quantity("All costs per month", "USD/month", "sum of the parts", "Central estimate.")
     ]
-    low: Annotated[
-        float | None,
-        quantity("All costs per month, low", "USD/month", "every count and price at its low end", "Lower end."),
-    ]
-    high: Annotated[
-        float | None,
-        quantity(
-            "All costs per month, high",
-            "USD/month",
-            "every count and price at its high end",
-            "None where nothing bounds it.",
-        ),
-    ]
+    low: AllCostsLow
+    high: AllCostsHigh
     hardware_and_power_usd_per_month: Annotated[
         float | None,
         quantity(
@@ -122,6 +125,10 @@ class WayToPay(Result):
     ]
     system: Annotated[str, quantity("System", help="Server, instance type, or model at a provider.")]
     place: Annotated[str, quantity("Region", help="Region of rented instances.")]
+    payment: Annotated[
+        Purchase | None,
+        quantity("Payment term", help="How rented instances are paid for, in a hybrid its burst; None elsewhere."),
+    ]
     systems: Annotated[
         float | None,
         quantity("Systems", "systems", "whole systems; a hybrid: base + mean of the burst", "What is provisioned."),
@@ -129,7 +136,10 @@ class WayToPay(Result):
     utilization: Annotated[
         float | None,
         quantity(
-            "Utilisation", "fraction", "requests of the month / requests it could serve", "1 where nothing stands idle."
+            "Utilisation",
+            "fraction",
+            "requests of the month / requests it could serve",
+            "None where nothing is provisioned that could stand idle, as behind an API.",
         ),
     ]
     energy_kwh_per_month: Annotated[
@@ -236,7 +246,7 @@ class ApiOffer(Result):
         float, quantity("Cost per month", "USD/month", "tokens of the month x price", "At the load of the plan.")
     ]
     source: Annotated[str, quantity("Source", help="Where the prices come from.")]
-    date: Annotated[str, quantity("Date", help="As its source writes it.")]
+    date: DateOfSource
 
 
 CountedParts = Literal["full", "partly", "hardware_and_power"]
@@ -248,7 +258,7 @@ class CostSource(Result):
 
     what: Annotated[str, quantity("What", help="The price or constant.")]
     source: Annotated[str, quantity("Source", help="Where it comes from.")]
-    date: Annotated[str, quantity("Date", help="As its source writes it.")]
+    date: DateOfSource
     age: Annotated[
         Age,
         quantity(
@@ -308,19 +318,8 @@ class CostAnswer(Result):
             "In the way that the scenario chose, everything provisioned.",
         ),
     ]
-    low: Annotated[
-        float | None,
-        quantity("All costs per month, low", "USD/month", "every count and price at its low end", "Lower end."),
-    ]
-    high: Annotated[
-        float | None,
-        quantity(
-            "All costs per month, high",
-            "USD/month",
-            "every count and price at its high end",
-            "None where nothing bounds it.",
-        ),
-    ]
+    low: AllCostsLow
+    high: AllCostsHigh
     parts: Annotated[
         dict[PartName, float], quantity("Parts", "USD/month", "see the chosen way", "What the cost is for.")
     ]

@@ -21,16 +21,16 @@ from sizing.catalog.spot import spot_interruptions
 from sizing.economics.amount import Amount
 from sizing.economics.assumptions import Assumptions
 from sizing.economics.cloud import Rented, cheapest
-from sizing.economics.fleet import Fleet
+from sizing.economics.fleet import PricedFleet
 from sizing.economics.fleet_results import RateFrom
 
 INTERRUPTED, WITHOUT_CAPACITY = "spot_interrupted_percent_per_month", "spot_without_capacity_percent"
 ZONES, HELD, START_UP = "spot_zones", "spot_held_percent", "burst_start_up_minutes"
-"""Names of the constants."""
+"""Keys in ``cost_assumptions.yaml`` of what a spot price depends on."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class Spread:
+class ZoneSpread:
     """Instances over zones: ``number`` in ``zones``, of which so ``many`` may be lost at once; ``short`` is the chance
     that more are, at any moment."""
 
@@ -67,7 +67,7 @@ def left(number: int, zones: int, many: int) -> int:
     return number - many * each - min(many, more)
 
 
-def spread_over(needed: int, share: float, zones: int, held: float) -> Spread:
+def spread_over(needed: int, share: float, zones: int, held: float) -> ZoneSpread:
     """The fewest instances, and how they are spread, with which enough run in a share ``held`` of the time; ``share``:
     time that a zone is starting again. Where no spread does, that in which the fewest zones are short.
 
@@ -77,12 +77,12 @@ def spread_over(needed: int, share: float, zones: int, held: float) -> Spread:
     """
     from scipy.special import bdtr  # the binomial distribution
 
-    tried: list[tuple[tuple[bool, int, int, int], Spread]] = []
+    tried: list[tuple[tuple[bool, int, int, int], ZoneSpread]] = []
     for used in range(1, zones + 1):
         for many in range(used):
             short = max(1.0 - float(bdtr(many, used, share)), 0.0)
             number = next(n for n in range(needed, needed * used + used + 1) if left(n, used, many) >= needed)
-            one = Spread(number=number, zones=min(used, number), many=many, short=short)
+            one = ZoneSpread(number=number, zones=min(used, number), many=many, short=short)
             enough = one.held(held)
             tried.append(((not enough, number if enough else 0, -many, -used), one))
     return min(tried, key=lambda each: each[0])[1]
@@ -103,7 +103,7 @@ def taken_back(one: Rented, assumed: Assumptions) -> TakenBack:
     return TakenBack(percent=row.typical_percent, rate_from="type", source=row.source, date=row.date)
 
 
-def spread_of(one: Rented, needed: int, assumed: Assumptions) -> Spread:
+def spread_of(one: Rented, needed: int, assumed: Assumptions) -> ZoneSpread:
     """The spread of so many instances of a type that are needed."""
     share = starting_again(taken_back(one, assumed).percent, assumed.amount(START_UP).value)
     zones = round(assumed.amount(ZONES).value)
@@ -111,7 +111,7 @@ def spread_of(one: Rented, needed: int, assumed: Assumptions) -> Spread:
 
 
 def with_interruptions(
-    one: Rented, fleet: Fleet, assumed: Assumptions, on_demand: tuple[Rented, ...], asked_percent: float | None
+    one: Rented, fleet: PricedFleet, assumed: Assumptions, on_demand: tuple[Rented, ...], asked_percent: float | None
 ) -> Rented:
     """Spot instances with what they cost on top of their price for a fleet: those beyond what is needed, and the time
     on demand; ``asked_percent`` in its place where the scenario states it.
@@ -130,7 +130,7 @@ def with_interruptions(
     return replace(one, on_top=Amount(value=value, low=low, high=high))
 
 
-def on_demand_usd(one: Rented, fleet: Fleet, on_demand: tuple[Rented, ...]) -> float:
+def on_demand_usd(one: Rented, fleet: PricedFleet, on_demand: tuple[Rented, ...]) -> float:
     """USD per hour of the same fleet on demand: of the same instance type, else of the cheapest; that of the spot
     instances where nobody rents on demand."""
     same = next((other for other in on_demand if other.option.id == one.option.id), None)

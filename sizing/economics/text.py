@@ -2,24 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import get_args
 
 from sizing.base.format import count, kilowatts, large, percent, significant, usd
-from sizing.catalog.payment_terms import ASSUMED
-from sizing.economics.fleet_text import burst_sentence, mix_sentence, spot_of_fleets, spot_sentences
+from sizing.catalog.payment_terms import ASSUMED, TERMS
+from sizing.economics.dates import AGES, DOUBTFUL
+from sizing.economics.fleet_text import Money, burst_sentence, mix_sentence, spot_of_fleets, spot_sentences
 from sizing.economics.present_value import Investment
 from sizing.economics.results import (
     BreakEvenAt,
     BreakEvenOutcome,
     CostAnswer,
     CountedParts,
+    LensName,
     LoadRange,
     StagesBeside,
     UnitCost,
     WayToPay,
 )
-from sizing.economics.views import PartName, Unavailable, ViewName
+from sizing.economics.views import PartName, Unavailable, ViewName, in_place
+from sizing.planning.sentences import systems_named
 
 WAYS: Mapping[ViewName, str] = {
     "on_prem": "own systems",
@@ -33,9 +36,24 @@ WAYS: Mapping[ViewName, str] = {
     "api_median": "API, median price",
     "blended": "with some requests sent elsewhere",
 }
+WAY_NAMES: Mapping[ViewName, str] = {
+    "on_prem": "Own systems",
+    "cloud": "Rented, same GPUs",
+    "hybrid": "Hybrid",
+    "api": "API",
+    "cloud_best": "Rented, cheapest",
+    "on_prem_best": "Own, cheapest",
+    "cloud_hours": "Rented by window",
+    "api_cheapest": "API, cheapest",
+    "api_median": "API, median",
+    "blended": "Split",
+}
+"""Ways to pay as legends and tables call them."""
+SENSES: Mapping[LensName, str] = {"allocated": "Everything provisioned", "used": "The share in use"}
+"""What the money per unit counts, as tables call it."""
 WHY_UNKNOWN: Mapping[Unavailable, str] = {
     "no_price": "the price of a system is not known: enter it",
-    "not_offered": "no provider in the catalogue has a price for it: enter one per GPU-hour",
+    "not_offered": "no provider in the catalogue has a price for it{terms}: enter one per GPU-hour",
     "no_profile": "it needs the load over the day: enter a load by hour or a trace on Size",
     "no_peaks": "a batch runs evenly in its window and has no peaks to rent for",
     "two_places": "prefill and decode on two GPU types stand in one place, and a burst would stand in another",
@@ -100,15 +118,12 @@ CONSTANTS: Mapping[str, str] = {
     "spot_held_percent": "time that spot instances hold",
     "burst_start_up_minutes": "start-up time of rented instances",
 }
-"""What constants are for."""
+"""What each constant of the cost is for, as sentences about missing ones name it."""
 
 LEAST_PRICE, THOUSAND_DOCUMENTS = 0.01, 1000
 """USD below which a price is stated of so many documents."""
 MOST_RANGES = 3
 """Ranges of loads in a sentence; the chart shows them all."""
-
-Money = Callable[[float | None], str]
-"""Writes an amount of money."""
 
 UNITS = (
     ("usd_per_request", "a request"),
@@ -128,21 +143,21 @@ def _sentences(cost: CostAnswer, money: Money) -> Iterator[str]:
     gpus = f"{count(cost.gpus)} GPU{'s' if cost.gpus > 1 else ''}"
     name = _capital(COUNTED[cost.counted] + WAYS[cost.location])
     if chosen.unavailable is not None or cost.usd_per_month is None:
-        why = WHY_UNKNOWN[chosen.unavailable or "no_price"]
+        why = why_unknown(chosen)
         yield f"{name} for {gpus}: the cost is not known: {why}."
     else:
         low, high = money(cost.low), money(cost.high)
         around = f"at least {low}" if cost.high is None else low if low == high else f"{low} to {high}"
         verb = "cost" if cost.location in ("on_prem", "cloud") else "costs"
         a_month = f"{money(cost.usd_per_month)} a month ({around})"
-        yield f"{name} for {gpus} ({chosen.system}) {verb} {a_month}{_parts(cost, money)}."
+        yield f"{name} for {gpus} ({described(chosen)}) {verb} {a_month}{_parts(cost, money)}."
         if cost.mixed is not None:
             yield mix_sentence(cost.mixed, money)
             yield from spot_of_fleets(cost.mixed, money)
         yield f"Idle hours included, that is {_per_unit_served(cost, money)}{_used(chosen)}."
         yield against_api(cost)
         if cost.investment is not None:
-            yield from worth(cost.investment, money)
+            yield from worth(cost, cost.investment, money)
         if cost.spot is not None and cost.location == "cloud":
             yield from spot_sentences(cost.spot, money)
         if cost.burst is not None and cost.location == "hybrid":
@@ -159,8 +174,24 @@ def _stages(stages: StagesBeside, money: Money) -> str:
     gpus = f"{count(stages.gpus)} GPU{'s' if stages.gpus > 1 else ''}"
     if stages.usd_per_month is None:
         return f"Not counted: the stages of the pipeline on {gpus} ({power}), whose price is not known."
+    if not stages.usd_per_month:
+        return f"The stages of the pipeline run on {gpus} that the plan pays for: they need no further hardware."
     amount = f"{money(stages.usd_per_month)} a month of hardware"
     return f"Not counted: the stages of the pipeline on {gpus}, {amount} ({power})."
+
+
+def described(way: WayToPay) -> str:
+    """What is paid for in a way: so many of which system, where, and on which terms where it is rented."""
+    several = " and " in way.gpu or way.name in ("hybrid", "blended") or not way.gpu
+    name = way.system if several or not way.systems else systems_named(round(way.systems), way.system)
+    paid = "" if way.payment is None else f", {'burst ' if way.name == 'hybrid' else ''}{TERMS[way.payment].words}"
+    return f"{in_place(name, way.place)}{paid}"
+
+
+def _rented(cost: CostAnswer, name: ViewName) -> str:
+    """How a way is rented, behind what is rented: " on demand"; nothing where that is not known."""
+    way = next((one for one in cost.ways if one.name == name), None)
+    return "" if way is None or way.payment is None else f" {TERMS[way.payment].words}"
 
 
 def _capital(text: str) -> str:
@@ -191,19 +222,20 @@ def _used(way: WayToPay) -> str:
     return "" if way.utilization is None else f", {percent(way.utilization)} of what could be served"
 
 
-def worth(investment: Investment, money: Money) -> Iterator[str]:
+def worth(cost: CostAnswer, investment: Investment, money: Money) -> Iterator[str]:
     """Purchase and present value of owning against renting, in a sentence."""
     own = next((way for way in investment.ways if way.name == "on_prem"), None)
     rent = investment.against_renting
     if own is None or rent is None:
         return
     verdict = "more" if rent.npv_usd >= 0 else "less"
-    paid = (
+    paid = "without that value " if own.residual_usd else ""
+    paid += (
         f"it has paid no more than renting from month {rent.payback_month} on"
         if rent.payback_month
         else f"it is not paid back within {investment.months} months"
     )
-    rented = "the same GPUs" if rent.name == "cloud" else "the cheapest"
+    rented = f"{'the same GPUs' if rent.name == 'cloud' else 'the cheapest other GPUs'}{_rented(cost, rent.name)}"
     yield (
         f"Owning takes {money(own.purchase_usd)} at once; over {investment.months} months at a discount rate of "
         f"{significant(investment.discount_percent_per_year)} % it is worth {money(abs(rent.npv_usd))} {verdict} than "
@@ -271,13 +303,14 @@ def against_renting(cost: CostAnswer) -> str:
     """Owning against renting the same GPUs in a sentence or two."""
     break_even, one = cost.break_even, cost.break_even.renting
     ranges = break_even.renting_ranges
-    followed = "" if ranges is None else f" {_cheaper(ranges, WAYS['on_prem'], 'renting the same GPUs')}"
+    renting = f"renting the same GPUs{_rented(cost, 'cloud')}"
+    followed = "" if ranges is None else f" {_cheaper(ranges, WAYS['on_prem'], renting)}"
     return f"{_by_the_hour(one)}{followed}"
 
 
 def _by_the_hour(one: BreakEvenAt) -> str:
     if one.outcome == "unknown":
-        return "Whether owning or renting is cheaper is not known, because a price is missing."
+        return "Whether owning or renting the same GPUs is cheaper is not known: the price of one of both is missing."
     if one.outcome == "not_reached":
         return "Owning is never cheaper than renting the same GPUs on demand, not even day and night."
     return f"Owning is cheaper than renting the same GPUs on demand from {percent(one.utilization)} of the hours on."
@@ -288,32 +321,31 @@ def as_text(cost: CostAnswer) -> str:
     lines = [cost.answer, ""]
     lines += [f"{PARTS[name]:28} {usd(value):>10} a month" for name, value in cost.parts.items() if value]
     lines += ["", "The same capacity otherwise"]
-    lines += [f"  {way.name:12} {_amount(way)}" for way in cost.ways]
+    lines += [f"  {WAY_NAMES[way.name]:18} {_amount(way)}" for way in cost.ways]
     lines += ["", *_per_unit(cost), against_api(cost), against_renting(cost)]
     lines += [*_over_time(cost), *_present(cost), *_energy(cost), *_old_prices(cost)]
     if cost.not_counted:
-        lines += [f"Left out by costs.leave_out: {', '.join(cost.not_counted)}"]
+        lines += [f"Left out by costs.leave_out: {', '.join(CONSTANTS[name] for name in cost.not_counted)}"]
     return "\n".join(lines)
 
 
 def _amount(way: WayToPay) -> str:
     if way.unavailable is not None:
-        return _why(way.unavailable)
-    return f"{usd(way.usd_per_month)} a month, {way.system}{f' in {way.place}' if way.place else ''}"
+        return _why(way, way.unavailable)
+    return f"{usd(way.usd_per_month)} a month, {described(way)}"
 
 
 def _per_unit(cost: CostAnswer) -> Iterator[str]:
     """Every unit in every sense, one line each."""
-    for lens in cost.lenses:
-        yield f"Lens {lens.name}: {_units(lens.per_unit)}"
-    for name, unit in _other_units(cost):
+    for name, unit in senses(cost):
         yield f"{name}: {_units(unit)}"
 
 
-def _other_units(cost: CostAnswer) -> Iterator[tuple[str, UnitCost]]:
-    """Units at other loads than that of the day."""
-    named = (("At full load", cost.full_load), ("At capacity", cost.at_capacity), ("Marginal", cost.marginal))
-    for name, unit in named:
+def senses(cost: CostAnswer) -> Iterator[tuple[str, UnitCost]]:
+    """The money per unit in every sense, each under one name for pages, reports and command lines. At capacity it is
+    that of the share in use."""
+    yield from ((SENSES[lens.name], lens.per_unit) for lens in cost.lenses)
+    for name, unit in (("At full load", cost.full_load), ("The next system", cost.marginal)):
         if unit is not None:
             yield name, unit
 
@@ -325,8 +357,10 @@ def _units(unit: UnitCost) -> str:
 def _over_time(cost: CostAnswer) -> list[str]:
     if not cost.cash:
         return []
+    first, last = usd(cost.cash[0]), usd(cost.cash[-1])
     return [
-        f"36 months: {usd(sum(cost.cash))}, from {usd(cost.cash[0])} in the first to {usd(cost.cash[-1])} in the last"
+        f"36 months, purchases by their depreciation: {usd(sum(cost.cash))}, from {first} in the first to {last} in "
+        "the last"
     ]
 
 
@@ -338,7 +372,8 @@ def _present(cost: CostAnswer) -> Iterator[str]:
     for way in cost.investment.ways:
         left = f", less {usd(way.residual_usd)} that it is still worth" if way.residual_usd else ""
         at_once = f", {usd(way.purchase_usd)} of it at once" if way.purchase_usd else ""
-        yield f"  {way.name:12} {usd(way.present_cost_usd)}: {usd(way.paid_usd)} paid{at_once}{left}"
+        paid = usd(way.paid_usd + way.residual_usd)
+        yield f"  {WAY_NAMES[way.name]:18} {usd(way.present_cost_usd)}: {paid} paid{at_once}{left}"
 
 
 def _energy(cost: CostAnswer) -> list[str]:
@@ -352,11 +387,11 @@ def _energy(cost: CostAnswer) -> list[str]:
 
 
 def _old_prices(cost: CostAnswer) -> list[str]:
-    words = {"stale": "older than 90 days", "unclear": "perhaps older than 90 days", "undated": "undated"}
     return [
-        f"Check: {source.what}: price {words[source.age]} ({source.date or 'no date'})"
+        f"Check: {CONSTANTS.get(source.what, source.what)}: {'value' if source.what in CONSTANTS else 'price'} "
+        f"{AGES[source.age]} ({source.date or 'no date'})"
         for source in cost.sources
-        if source.age in words
+        if source.age in DOUBTFUL
     ]
 
 
@@ -365,26 +400,33 @@ def as_markdown(cost: CostAnswer) -> str:
     lines = [cost.answer, ""]
     if cost.usd_per_month is not None:
         lines += ["| Part | USD a month |", "|---|---:|"]
-        lines += [f"| {PARTS[name]} | {value:,.2f} |" for name, value in cost.parts.items() if value]
-        lines += [f"| **all** | **{cost.usd_per_month:,.2f}** |", ""]
+        lines += [f"| {_capital(PARTS[name])} | {value:,.2f} |" for name, value in cost.parts.items() if value]
+        lines += [f"| **All parts** | **{cost.usd_per_month:,.2f}** |", ""]
     lines += ["| Way | USD a month | What |", "|---|---:|---|"]
-    lines += [f"| {way.name} | {_cell(way.usd_per_month)} | {_what(way)} |" for way in cost.ways]
+    lines += [f"| {WAY_NAMES[way.name]} | {_cell(way.usd_per_month)} | {_what(way)} |" for way in cost.ways]
     lines += ["", "| USD per | " + " | ".join(words for _, words in UNITS) + " |", "|---|---:|---:|---:|---:|"]
     lines += [f"| {name} | {cells} |" for name, cells in _unit_rows(cost)]
     lines += ["", against_api(cost), against_renting(cost)]
-    lines += [*_over_time(cost), *_energy(cost), *_old_prices(cost)]
+    lines += [*_over_time(cost), *_present(cost), *_energy(cost), *_old_prices(cost)]
     lines += ["", "| Constant | Value | Unit | Source |", "|---|---:|---|---|"]
-    lines += [f"| {one.name} | {significant(one.value)} | {one.unit} | {one.source} |" for one in cost.assumptions]
+    each = ((_capital(CONSTANTS[one.name]), significant(one.value), one) for one in cost.assumptions)
+    lines += [f"| {name} | {value} | {one.unit} | {one.source} |" for name, value, one in each]
     return "\n".join(lines)
 
 
 def _what(way: WayToPay) -> str:
-    return _why(way.unavailable) if way.unavailable is not None else way.system
+    return described(way) if way.unavailable is None else _why(way, way.unavailable)
 
 
-def _why(unavailable: Unavailable) -> str:
-    """Why a way has no cost, with the keys of a scenario file that would give it one."""
-    return f"{WHY_UNKNOWN[unavailable]} ({KEYS[unavailable]})"
+def why_unknown(way: WayToPay) -> str:
+    """Why a way has no cost, with the terms on which nobody rents it where it is to be rented."""
+    terms = "" if way.payment is None else f" {TERMS[way.payment].words}"
+    return WHY_UNKNOWN[way.unavailable or "no_price"].format(terms=terms)
+
+
+def _why(way: WayToPay, unavailable: Unavailable) -> str:
+    """The same with the keys of a scenario file that would give it one."""
+    return f"{why_unknown(way)} ({KEYS[unavailable]})"
 
 
 def _cell(value: float | None) -> str:
@@ -392,6 +434,5 @@ def _cell(value: float | None) -> str:
 
 
 def _unit_rows(cost: CostAnswer) -> Iterator[tuple[str, str]]:
-    rows: list[tuple[str, UnitCost]] = [(lens.name, lens.per_unit) for lens in cost.lenses]
-    for name, unit in (*rows, *_other_units(cost)):
+    for name, unit in senses(cost):
         yield name, " | ".join(f"{getattr(unit, key):,.4f}" for key, _ in UNITS)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from sizing.base.units import HOURS_PER_MONTH, S_PER_HOUR
-from sizing.economics.fleet import Fleet
+from sizing.economics.fleet import PricedFleet
 from sizing.economics.month import Month
 from sizing.economics.results import UnitCost
 from sizing.economics.views import View
@@ -40,14 +40,14 @@ def at_capacity(view: View, month: Month) -> UnitCost:
     return per_unit(view.usd_per_month.value, requests, month)
 
 
-def at_full_load(flat: View, fleet: Fleet, month: Month) -> UnitCost:
+def at_full_load(flat: View, fleet: PricedFleet, month: Month) -> UnitCost:
     """As if the planned peak lasted day and night; ``flat`` is what such a month costs."""
     if flat.capacity_requests is None:
         return per_unit(flat.usd_per_month.value, month.requests, month)
     return per_unit(flat.usd_per_month.value, fleet.peak_rps * S_PER_HOUR * HOURS_PER_MONTH, month)
 
 
-def marginal(view: View, fleet: Fleet, month: Month) -> UnitCost:
+def marginal(view: View, fleet: PricedFleet, month: Month) -> UnitCost:
     """What further requests cost that need the next system, busy over the day as the others are.
 
     ``(USD per month - staff) / systems`` over the requests that a full system serves in a month at the mean share of
@@ -62,7 +62,7 @@ def marginal(view: View, fleet: Fleet, month: Month) -> UnitCost:
     return per_unit(usd, requests, month)
 
 
-def marginal_of_load(now: View, way: Callable[[float], View], fleet: Fleet, month: Month) -> UnitCost:
+def marginal_of_load(now: View, way: Callable[[float], View], fleet: PricedFleet, month: Month) -> UnitCost:
     """What further requests cost where the mix changes with the load: as many as a full system of the base serves.
 
     ``(USD per month at the larger load - USD per month now) / requests more``.
@@ -72,7 +72,7 @@ def marginal_of_load(now: View, way: Callable[[float], View], fleet: Fleet, mont
     return per_unit(usd, month.requests * more, month)
 
 
-def _rps_of_a_system(fleet: Fleet, gpus: int) -> float:
+def _rps_of_a_system(fleet: PricedFleet, gpus: int) -> float:
     """Requests/s of one system full of instances; of two kinds, its share of what all GPUs carry together."""
     if len(fleet.kinds) > 1:
         return fleet.max_rps / fleet.gpus * gpus

@@ -58,6 +58,19 @@ Unavailable = Literal["no_price", "not_offered", "no_profile", "no_peaks", "two_
 """Why a way to get the capacity has no cost."""
 
 
+EVERYWHERE = "all"
+"""Region of instances that a provider rents at one price in all of them."""
+
+
+def in_place(name: str, place: str) -> str:
+    """What is rented, and where: nothing is said twice, and a price of all regions is not of one called "all"."""
+    if not place or place in name:
+        return name
+    *others, last = place.split("+")
+    where = "any region" if place == EVERYWHERE else f"{', '.join(others)} or {last}" if others else last
+    return f"{name} in {where}"
+
+
 @dataclass(frozen=True, kw_only=True)
 class PriceSource:
     """Where a price comes from; ``dates`` as its sources write them, ``given`` marks a price of the scenario."""

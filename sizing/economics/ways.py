@@ -17,7 +17,7 @@ from sizing.catalog.payment_terms import TERMS
 from sizing.economics.api import TokenPrices, api, token_prices
 from sizing.economics.assumptions import assumptions_for
 from sizing.economics.cloud import Place, Rented, cheapest, cloud_on, rented
-from sizing.economics.fleet import Fleet, fleet_of
+from sizing.economics.fleet import PricedFleet, fleet_of
 from sizing.economics.hybrid import START_UP, Base, Day, day_of, hybrid
 from sizing.economics.month import Month, month_of
 from sizing.economics.on_prem import Money, on_prem
@@ -44,7 +44,7 @@ class Ways:
 
     question: Question
     plan: Plan
-    fleet: Fleet
+    fleet: PricedFleet
     month: Month
     money: Money
     gpu: Gpu
@@ -157,7 +157,7 @@ class Ways:
         """What it costs to own the systems while no request comes, where power follows them."""
         return on_prem(self.option, self.fleet, self.money, requests=0.0)
 
-    def with_fleet(self, fleet: Fleet, gpu_id: str, system: str) -> Ways:
+    def with_fleet(self, fleet: PricedFleet, gpu_id: str, system: str) -> Ways:
         """The same month and constants with another fleet, of a GPU by its id, in the system of that name."""
         gpu = _gpu(self.question, gpu_id)
         return replace(self, fleet=fleet, gpu=gpu, option=_system(self.question, system, gpu, fleet))
@@ -215,7 +215,7 @@ def _gpu(question: Question, gpu_id: str) -> Gpu:
     return next((gpu for gpu in question.gpus if gpu.id == gpu_id), None) or resolve_gpu(gpu_id)
 
 
-def _system(question: Question, planned: str, gpu: Gpu, fleet: Fleet) -> HardwareOption:
+def _system(question: Question, planned: str, gpu: Gpu, fleet: PricedFleet) -> HardwareOption:
     """The planned system, or where that is rented the one of least price that holds an instance."""
     offers = options(gpu, "on_prem", question.prices, question.gpu_prices.get(gpu.id))
     named = next((offer for offer in offers if offer.name == planned), None)

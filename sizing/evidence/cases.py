@@ -33,7 +33,7 @@ parallelism."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class Case:
+class PredictionCase:
     """What is predicted, as far as it decides how hard that is; for ``apart`` and ``beyond`` see the difficulties.
 
     ``engine`` is the engine itself, not the one whose step times it borrows. ``parallelism`` as "TP4 PP2"; ``layouts``
@@ -85,7 +85,7 @@ class Case:
             return "format"
         return "deployment" if self.deployment in measured("deployments") else "none"
 
-    def alike(self, wanted: Case) -> bool:
+    def alike(self, wanted: PredictionCase) -> bool:
         """Whether evidence of this case is what makes ``wanted`` as near as it is."""
         near = wanted.near
         return near != "none" and bool(getattr(self, near) == getattr(wanted, near))
@@ -98,7 +98,7 @@ def architecture(model: Model) -> str:
 
 def layout_kinds(configuration: Configuration) -> tuple[LayoutKind, ...]:
     """What is hard about how a configuration is spread over its GPUs."""
-    c, joined = configuration, configuration.gpu.domain_gpus if configuration.gpu.has_fast_link else 1
+    c, joined = configuration, configuration.gpu.linked_gpus
     kinds: dict[LayoutKind, bool] = {
         "pipeline": c.pp > 1,
         "tensor_apart": c.tp > joined,
@@ -108,13 +108,15 @@ def layout_kinds(configuration: Configuration) -> tuple[LayoutKind, ...]:
     return tuple(kind for kind, there in kinds.items() if there)
 
 
-def case_of(model: Model, configuration: Configuration, outside: float = 0.0, apart: float = math.nan) -> Case:
+def case_of(
+    model: Model, configuration: Configuration, outside: float = 0.0, apart: float = math.nan
+) -> PredictionCase:
     """The case of a model on a configuration, ``outside`` doublings beyond the measured loads.
 
     ``apart``: log ratio of measured kernels and roofline, NaN for the roofline alone.
     """
     c = configuration
-    return Case(
+    return PredictionCase(
         architecture=architecture(model),
         gpu=c.gpu.id,
         generation=c.gpu.generation,

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from sizing.base.arrays import ROUNDING, Floats
 from sizing.base.units import MS_PER_S
-from sizing.evidence.cases import Case, case_of
+from sizing.evidence.cases import PredictionCase, case_of
 from sizing.evidence.error_factors import NORMAL
 from sizing.evidence.open_loop import run_requests, stable_stretched, stretched_rate
 from sizing.evidence.point_table import AnySource, PointTable
@@ -120,7 +120,7 @@ def _factors(points: PointTable, apart: Floats, metric: Metric, modes: Sequence[
     return np.array([e.low_factor for e in ends]), np.array([e.high_factor for e in ends])
 
 
-def point_cases(points: PointTable, apart: Floats, modes: Sequence[str]) -> list[Case]:
+def point_cases(points: PointTable, apart: Floats, modes: Sequence[str]) -> list[PredictionCase]:
     """How hard every point is to predict, as if it were of its mode in ``modes``."""
     each = [(p.concurrency / p.instances, p.input_tokens, p.output_tokens) for p in points.points]
     loads, outside = np.array(each, dtype=np.float64).reshape(-1, len(LOAD_NAMES)), np.zeros(len(each))

@@ -1,4 +1,4 @@
-"""How far reality may lie from a predicted step time, as a distribution: factors at any confidence, and back."""
+"""How far reality may lie from a predicted step time, as a distribution: factors at any confidence."""
 
 from __future__ import annotations
 
@@ -47,16 +47,6 @@ class ErrorFactors:
         side = self._side(slow=z >= 0.0)
         return math.exp(math.copysign(side.at(abs(z)), z))
 
-    def chance_within(self, factor: float) -> float:
-        """The share of cases in which reality is at most ``factor`` times the prediction: inverse of :meth:`factor_at`,
-        the largest share where several have one factor."""
-        if factor <= 0.0:
-            return 0.0
-        log_factor = math.log(factor)
-        if log_factor >= 0.0:
-            return NORMAL.cdf(self._side(slow=True).farthest(log_factor))
-        return NORMAL.cdf(-self._side(slow=False).nearest(-log_factor))
-
     def wider(self, fast: float, slow: float) -> ErrorFactors:
         """With another, independent doubt, whose 80 % interval has these ends: distances in logs join by the root of
         the sum of their squares, at 95 % as if the other doubt were normal."""
@@ -103,19 +93,3 @@ class _Side:
         if z <= TWO_SIDED_95:
             return self.at_80 + (self.at_95 - self.at_80) * (z - TWO_SIDED_80) / (TWO_SIDED_95 - TWO_SIDED_80)
         return self.at_95 + self.beyond * (z - TWO_SIDED_95)
-
-    def farthest(self, distance: float) -> float:
-        """The largest normal quantile at which the distance is no larger than ``distance``."""
-        if distance >= self.at_95:
-            return TWO_SIDED_95 + (distance - self.at_95) / self.beyond if self.beyond > 0.0 else math.inf
-        return self._between(distance) if distance >= self.at_80 else TWO_SIDED_80 * distance / self.at_80
-
-    def nearest(self, distance: float) -> float:
-        """The smallest normal quantile at which the distance, above 0, is no smaller than ``distance``."""
-        if distance <= self.at_80:
-            return TWO_SIDED_80 * distance / self.at_80
-        return self._between(distance) if distance <= self.at_95 else self.farthest(distance)
-
-    def _between(self, distance: float) -> float:
-        share = (distance - self.at_80) / (self.at_95 - self.at_80)
-        return TWO_SIDED_80 + share * (TWO_SIDED_95 - TWO_SIDED_80)

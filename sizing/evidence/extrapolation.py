@@ -15,7 +15,7 @@ from functools import cache
 from types import MappingProxyType
 
 from sizing.catalog.measured import fitted_intervals, well_measured
-from sizing.evidence.cases import Case
+from sizing.evidence.cases import PredictionCase
 
 EXTRAPOLATIONS: Mapping[str, str] = MappingProxyType(
     {
@@ -54,7 +54,7 @@ def extrapolations() -> Mapping[str, Extrapolation]:
     )
 
 
-def extrapolated(case: Case) -> tuple[str, ...]:
+def extrapolated(case: PredictionCase) -> tuple[str, ...]:
     """What of a case is unlike anything that was measured, by names of :data:`EXTRAPOLATIONS`."""
     generation = case.generation not in well_measured("generations")
     new = {

@@ -14,7 +14,7 @@ from sizing.deployments.candidates import Candidates, table
 from sizing.deployments.concurrency import evicted_share, evictions, held_bytes, sequences_at_once
 from sizing.deployments.memory import memory_fit
 from sizing.evidence.points import Point
-from sizing.evidence.protocols import Lengths
+from sizing.evidence.protocols import ProtocolLengths
 from sizing.question.traffic import Traffic, TrafficColumns
 from sizing.queueing.steady_state import concurrency_grid
 from sizing.steps.efficiency import REFERENCE_YEAR
@@ -24,7 +24,7 @@ from sizing.steps.mixture import Mixed, Mixture, mixed
 from sizing.steps.rates import rates
 from sizing.steps.roofline import Roofline
 from sizing.steps.shape import Shape, shapes_of
-from sizing.steps.times import StepSource, StepTimes
+from sizing.steps.times import StepTimes, StepTimeSource
 
 BENCHMARK_MEMORY_SHARE = 0.95
 """Share of memory that published runs use ("KV mem 0.95 mostly", TensorRT-LLM performance overview 0.17). Shares of
@@ -61,9 +61,9 @@ class PointTable(Columns):
     scheduled: Floats
 
     @property
-    def lengths(self) -> Lengths:
+    def lengths(self) -> ProtocolLengths:
         """The lengths that protocols need."""
-        return Lengths(
+        return ProtocolLengths(
             new=self.prompt - self.cached,
             output=self.output,
             budget=self.facts.budget,
@@ -175,7 +175,7 @@ class PointSource(Protocol):
         ...
 
 
-AnySource = StepSource | PointSource
+AnySource = StepTimeSource | PointSource
 """Anything that gives step times of a table of points."""
 
 
@@ -226,7 +226,7 @@ def roofline_times(points: PointTable, concurrency: Floats, source: Roofline) ->
     return source.at_rates(points.shape, speed, points.lengths.new, points.cached, points.context, concurrency)
 
 
-def times_by_group(points: PointTable, concurrency: Floats, source: StepSource) -> StepTimes:
+def times_by_group(points: PointTable, concurrency: Floats, source: StepTimeSource) -> StepTimes:
     """Any source: rows of the same model and lengths are one question."""
     keys = [(p.model.id, traffic_of(p)) for p in points.points]
     unknown = np.full(len(points), np.nan)

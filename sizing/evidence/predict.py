@@ -33,7 +33,7 @@ from sizing.evidence.protocols import Expected
 from sizing.question.named_model import assumed_of_cells
 from sizing.steps.kernel_times import kernel_name
 from sizing.steps.mixture import Mixture, mixture, source_in_words
-from sizing.steps.times import StepSource, StepTimes
+from sizing.steps.times import StepTimes, StepTimeSource
 
 METRICS = ("ttft_ms", "itl_ms", "e2e_ms", "output_tokens_per_s", "requests_per_s")
 NUMBERS = (*(name + end for name in METRICS for end in ("", "_low", "_high")), "ttft_ms_p99", "itl_ms_p99")
@@ -57,7 +57,7 @@ AT_ONCE = 20_000
 
 
 @dataclass(frozen=True, kw_only=True)
-class Answers:
+class PredictedColumns:
     """Values of the output columns for the one point that answers each row, each (C,)."""
 
     points: PointTable
@@ -86,7 +86,7 @@ class _Recorded:
         return weight, np.where(weight > 0, apart, np.nan)
 
 
-def predict_points(frame: pd.DataFrame, source: StepSource | None = None) -> pd.DataFrame:
+def predict_points(frame: pd.DataFrame, source: StepTimeSource | None = None) -> pd.DataFrame:
     """Predicted measurements of every row of ``frame``; see the module docstring and :data:`COLUMNS`.
 
     A row with a bad cell has its reason in ``error`` and nothing else. Raises InvalidPoints for a table that lacks a
@@ -108,7 +108,7 @@ def predict_points(frame: pd.DataFrame, source: StepSource | None = None) -> pd.
     return pd.DataFrame({**table, "source": names, "error": reasons}, columns=list(COLUMNS), index=frame.index)
 
 
-def answer_points(points: PointTable, source: StepSource) -> Answers:
+def answer_points(points: PointTable, source: StepTimeSource) -> PredictedColumns:
     """Values with their ends for the point of each row that has the layout with the highest rate."""
     base = source.base if isinstance(source, Mixture) else source
     points = points.take(best_layouts(points, base))
@@ -128,7 +128,7 @@ def answer_points(points: PointTable, source: StepSource) -> Answers:
         + _assumed(point)
         for w, remark, slow, point in zip(weight, remarks, overloaded, points.points, strict=True)
     )
-    return Answers(points=points, values=values, sources=sources)
+    return PredictedColumns(points=points, values=values, sources=sources)
 
 
 def _assumed(point: Point) -> str:
@@ -217,7 +217,7 @@ def _columns(points: PointTable, each: Expected) -> dict[str, Floats]:
     }
 
 
-def best_layouts(points: PointTable, source: StepSource) -> NDArray[np.intp]:
+def best_layouts(points: PointTable, source: StepTimeSource) -> NDArray[np.intp]:
     """For each row the index of its point; of several layouts the one that serves most when all is queued."""
     rows = np.array([p.row for p in points.points])
     _, first, count = np.unique(rows, return_index=True, return_counts=True)
@@ -232,7 +232,7 @@ def best_layouts(points: PointTable, source: StepSource) -> NDArray[np.intp]:
     return np.asarray(order[leader], dtype=np.intp)
 
 
-def _capacity(points: PointTable, index: NDArray[np.intp], source: StepSource) -> Floats:
+def _capacity(points: PointTable, index: NDArray[np.intp], source: StepTimeSource) -> Floats:
     """Requests per second over all instances that the points at ``index`` can serve: in an open loop for ever, in a
     closed one with its requests in flight, otherwise when everything is queued."""
     if len(index) > AT_ONCE:

@@ -19,7 +19,7 @@ FEWEST_GAPS = 1e-6
 
 
 @dataclass(frozen=True, kw_only=True)
-class Lengths:
+class ProtocolLengths:
     """Mean tokens per request as columns (C, 1): prompt tokens to compute, output tokens, tokens per engine step; the
     squared coefficient of variation of the output, and whether requests that start together end together: all answers
     are of one length, and the engine keeps prompts apart."""
@@ -53,7 +53,7 @@ class FrontEnd:
     request_s: Floats
     prompt_token_s: float
 
-    def taken_s(self, lengths: Lengths) -> Floats:
+    def taken_s(self, lengths: ProtocolLengths) -> Floats:
         """In all, of a request of mean length."""
         return np.asarray(self.request_s + self.prompt_token_s * lengths.new)
 
@@ -77,7 +77,7 @@ def without_percentiles(ttft: Floats, itl: Floats, e2e: Floats, rps: Floats) -> 
     return Expected(ttft_s=ttft, itl_s=itl, e2e_s=e2e, rps=rps, ttft_p99_s=unknown, itl_p99_s=unknown)
 
 
-def static_batch(times: StepTimes, lengths: Lengths, batch: Floats, fits: Floats) -> Expected:
+def static_batch(times: StepTimes, lengths: ProtocolLengths, batch: Floats, fits: Floats) -> Expected:
     """One batch of equal prompts run to the end: prefill of all of them, then OSL - 1 decode steps.
 
     TTFT = prefill + (B - 1) x work; ITL = decode at the mean context; E2E = TTFT + (OSL - 1) x ITL. A batch that does
@@ -105,7 +105,7 @@ def _stalled_s(times: StepTimes, batch: Floats) -> Floats:
 
 
 def work_conserving_itl_s(
-    times: StepTimes, lengths: Lengths, concurrency: Floats, again: Floats | float = 0.0
+    times: StepTimes, lengths: ProtocolLengths, concurrency: Floats, again: Floats | float = 0.0
 ) -> Floats:
     """ITL with B sequences in flight, each replaced when it ends: decode(B) + (B - 1) x work / OSL + share of prompt
     steps x their fixed time (work conservation). On attention-DP ranks the work is that with B / OSL prompts a step. A
@@ -118,7 +118,7 @@ def work_conserving_itl_s(
     return itl
 
 
-def prompt_steps_share(lengths: Lengths, prompts: Floats) -> Floats:
+def prompt_steps_share(lengths: ProtocolLengths, prompts: Floats) -> Floats:
     """Share of steps that carry prompt tokens: 1 - exp(-a), with a = B / OSL x chunks per prompt prompts per step; B
     ``prompts`` in the time of an answer, as many as are in flight."""
     return -np.expm1(-prompts / lengths.output * lengths.chunks)
@@ -135,7 +135,12 @@ begin together, and wait for half of them."""
 
 
 def fixed_concurrency(
-    times: StepTimes, lengths: Lengths, concurrency: Floats, fits: Floats, front: FrontEnd, again: Floats | float = 0.0
+    times: StepTimes,
+    lengths: ProtocolLengths,
+    concurrency: Floats,
+    fits: Floats,
+    front: FrontEnd,
+    again: Floats | float = 0.0,
 ) -> Expected:
     """Closed loop in its steady state: B requests always in flight. What a run measures is simulated
     (:mod:`sizing.evidence.closed_loop`); this is what step times are fitted with, and layouts chosen.
@@ -156,8 +161,10 @@ def fixed_concurrency(
     return without_percentiles(ttft, itl, e2e, FULL_SHARE * concurrency / e2e)
 
 
-def _in_step(times: StepTimes, lengths: Lengths, active: Floats, own: Floats, itl: Floats) -> tuple[Floats, Floats]:
-    """Time from engine to first token and ITL, where requests stay together (``Lengths.together``).
+def _in_step(
+    times: StepTimes, lengths: ProtocolLengths, active: Floats, own: Floats, itl: Floats
+) -> tuple[Floats, Floats]:
+    """Time from engine to first token and ITL, where requests stay together (``ProtocolLengths.together``).
 
     B requests that start together are then computed one after the other while nobody decodes, decode as one batch and
     end in the same step, whereupon the next B start. Prompts are computed n to a step (what the token budget holds) in
@@ -172,7 +179,9 @@ def _in_step(times: StepTimes, lengths: Lengths, active: Floats, own: Floats, it
     return np.where(lengths.together, waited, own), np.where(lengths.together, stalled, itl)
 
 
-def offline_max_throughput(times: StepTimes, lengths: Lengths, fits: Floats, again: Floats | float = 0.0) -> Expected:
+def offline_max_throughput(
+    times: StepTimes, lengths: ProtocolLengths, fits: Floats, again: Floats | float = 0.0
+) -> Expected:
     """All requests queued: as many in flight as memory and engine hold; then work conservation. TTFT excludes the
     queue.
 
@@ -187,7 +196,7 @@ def offline_max_throughput(times: StepTimes, lengths: Lengths, fits: Floats, aga
     return without_percentiles(times.prefill_s[:, None] + itl, itl, e2e, fits / e2e)
 
 
-def sustained(lengths: Lengths, batches: Floats) -> Floats:
+def sustained(lengths: ProtocolLengths, batches: Floats) -> Floats:
     """Sequences that decode while prompts fill every step: ``batches`` x T x OSL / (ISL + OSL), at least 1.
 
     A step of T tokens (``budget``) carries a token of each of B sequences and p prompts: T = B + p x ISL, and in the
@@ -224,7 +233,9 @@ def burst_sizes(requests: Floats, fits: Floats) -> Floats:
     return np.asarray(np.maximum(np.fmin(requests, fits) * LEFT_RUNNING, 1.0))
 
 
-def offline_burst(times: StepTimes, steady: Expected, lengths: Lengths, requests: Floats, fits: Floats) -> Expected:
+def offline_burst(
+    times: StepTimes, steady: Expected, lengths: ProtocolLengths, requests: Floats, fits: Floats
+) -> Expected:
     """A finite run: ``requests`` (C, 1) sent at once (NaN: endless, as in ``steady``); ``times`` at
     :func:`burst_sizes`.
 

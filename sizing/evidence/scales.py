@@ -15,7 +15,7 @@ import numpy as np
 from sizing.base.arrays import Counts, Flags, Floats
 from sizing.catalog.measured import measured, well_measured
 from sizing.catalog.model import Model
-from sizing.deployments.candidates import Candidates
+from sizing.deployments.candidates import Candidates, linked_gpus
 from sizing.evidence.cases import LayoutKind, architecture, case_of
 from sizing.evidence.extrapolation import EXTRAPOLATIONS, extrapolated, extrapolations
 from sizing.evidence.uncertainty import MEASURES, as_slow_as, beyond, strata, stratum_keys, weights
@@ -45,7 +45,7 @@ class Unmeasured:
         of_units = candidates.per_unit(("unmeasured", architecture(model)), lambda unit: _of_unit(model, unit))
         facts = of_units.reshape(len(candidates.units), len(_FACTS))[candidates.unit] > 0
         known = dict(zip(_FACTS, facts.T, strict=True))
-        joined = candidates.column(_joined)
+        joined = candidates.column(linked_gpus)
         laid_out: dict[str, Flags] = {
             "pipeline": candidates.pp > 1,
             "tensor_apart": candidates.tp > joined,
@@ -123,8 +123,3 @@ def _widenings(metric: str, new: Unmeasured) -> Floats:
     squares = {name: one.factors[metric] ** 2 - 1.0 for name, one in extrapolations().items()}
     added = sum((squares[name] * there for name, there in new.unlike.items()), np.zeros(len(new.format)))
     return np.sqrt(1.0 + added)
-
-
-def _joined(row: Configuration) -> float:
-    """GPUs that fast links join."""
-    return float(row.gpu.domain_gpus if row.gpu.has_fast_link else 1)

@@ -20,7 +20,7 @@ import numpy as np
 from sizing.base.arrays import Floats
 from sizing.catalog import Model
 from sizing.catalog.measured import fitted_intervals, measured, well_measured
-from sizing.evidence.cases import NEAR_WORDS, Case, Nearness, case_of
+from sizing.evidence.cases import NEAR_WORDS, Nearness, PredictionCase, case_of
 from sizing.evidence.error_factors import NORMAL, ErrorFactors
 from sizing.evidence.extrapolation import extrapolated, widening
 from sizing.evidence.extrapolation import in_words as unlike_in_words
@@ -194,7 +194,7 @@ def stratum_keys(metric: str, mode: str) -> tuple[Key, ...]:
 
 
 @lru_cache(maxsize=4096)
-def difficulties(case: Case) -> Mapping[str, float]:
+def difficulties(case: PredictionCase) -> Mapping[str, float]:
     """Each difficulty of a case, 0 where there is none."""
     near = case.near
     new = {
@@ -215,7 +215,7 @@ def weights(metric: str) -> Mapping[str, float]:
 
 
 @lru_cache(maxsize=16384)
-def stratum_interval(metric: str, mode: str, case: Case) -> ErrorFactors:
+def stratum_interval(metric: str, mode: str, case: PredictionCase) -> ErrorFactors:
     """The interval of the narrowest stratum with enough configurations, times the scale of the case."""
     key = next(key for key in stratum_keys(metric, mode) if key in strata())
     stratum, hard = strata()[key], difficulties(case)
@@ -239,7 +239,7 @@ def stratum_interval(metric: str, mode: str, case: Case) -> ErrorFactors:
     return stratum.interval(basis, scale, near, unlike)
 
 
-def _narrowed_by(metric: str, case: Case) -> Nearness:
+def _narrowed_by(metric: str, case: PredictionCase) -> Nearness:
     """The evidence of a case, where an interval of ``metric`` would be wider without it."""
     saved = sum(weights(metric)[name] for name in SPARED[case.near])
     return case.near if saved > np.log(TOLD_FROM) else "none"

@@ -15,7 +15,7 @@ from sizing.explore.operating_point import (
     Loads,
     OperatingPoint,
     Performance,
-    Share,
+    SystemShare,
     loads,
     operating_point,
     share_of_systems,
@@ -34,7 +34,7 @@ class AggregatedPoints(Points[Aggregated]):
     serving: ClassVar[Serving] = "aggregated"
 
     @classmethod
-    def considered(cls, question: Question, evaluated: Evaluated, share: Share) -> Self:
+    def considered(cls, question: Question, evaluated: Evaluated, share: SystemShare) -> Self:
         """All points of all candidates; none where the scenario leaves such instances out."""
         if not considers_aggregated(question):
             nothing = np.empty(0, dtype=np.intp)

@@ -24,7 +24,7 @@ from sizing.explore.operating_point import (
     OperatingPoint,
     Performance,
     PrefillGroup,
-    Share,
+    SystemShare,
     as_loads,
     operating_point,
     share_of_systems,
@@ -74,7 +74,7 @@ class DisaggregatedPoints(Points[PoolPairs]):
     counts: tuple[Counts, Counts]
 
     @classmethod
-    def considered(cls, question: Question, evaluated: Evaluated, share: Share) -> Self | None:
+    def considered(cls, question: Question, evaluated: Evaluated, share: SystemShare) -> Self | None:
         """The pairs worth a look for every GPU, engine and formats; None where no pools are wanted or possible."""
         candidates, percentile = evaluated.candidates, question.limits.percentile
         of_prefill, of_decode = instances_of_pools(question, candidates)
@@ -194,7 +194,11 @@ def _few(latency: Floats, per_request: Floats, unit: NDArray[np.int64], count: i
 
 
 def _figures(
-    question: Question, evaluated: Evaluated, share: Share, prefill: tuple[Rows, Floats], decode: tuple[Rows, Rows]
+    question: Question,
+    evaluated: Evaluated,
+    share: SystemShare,
+    prefill: tuple[Rows, Floats],
+    decode: tuple[Rows, Rows],
 ) -> Loads:
     """All figures of pairs (N,) of a prefill instance at a busy share and a decode instance at a concurrency."""
     state, (prefill_rps, decode_rps, most_rps) = _together(question, evaluated, prefill, decode)
@@ -224,7 +228,7 @@ def _together(
 def _loads(
     question: Question,
     evaluated: Evaluated,
-    share: Share,
+    share: SystemShare,
     rows: tuple[Rows, Rows],
     ratio: Floats,
     state: SteadyState,
@@ -239,7 +243,7 @@ def _loads(
         """Of a decode instance and its share of the prefill instances, (N,)."""
         return np.asarray(of[decode] + ratio * of[prefill])
 
-    shares = Share(usd_per_hour=both(share.usd_per_hour), power_kw=both(share.power_kw))
+    shares = SystemShare(usd_per_hour=both(share.usd_per_hour), power_kw=both(share.power_kw))
     p = question.limits.percentile
     return as_loads(
         question,

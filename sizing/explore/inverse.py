@@ -269,8 +269,8 @@ def _served(question: Question, best: _Best | None, what: str, gpus: int | None)
     )
 
 
-class Carries(Protocol):
-    """Something that carries a load."""
+class CarriesLoad(Protocol):
+    """A deployment of either kind, as far as the load that it carries goes."""
 
     @property
     def rps(self) -> float:
@@ -278,7 +278,7 @@ class Carries(Protocol):
         ...
 
 
-Carrier = TypeVar("Carrier", bound=Carries)
+Carrier = TypeVar("Carrier", bound=CarriesLoad)
 
 
 def largest_load(at: Callable[[float], Carrier | None], start: Carrier | None) -> Carrier | None:

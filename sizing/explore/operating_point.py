@@ -34,7 +34,7 @@ YAxis = Literal[
     "output_tokens_per_s_per_kw",
 ]
 Metric = Literal[XAxis, YAxis, "itl_ms"]
-"""The fields of :class:`Performance`."""
+"""Every quantity of an operating point that an axis or a colour can show: fields of :class:`Performance`."""
 MORE_IS_BETTER: frozenset[Metric] = frozenset(
     {"tokens_per_s_per_user", "output_tokens_per_s_per_gpu", "output_tokens_per_s_per_kw"}
 )
@@ -214,24 +214,24 @@ class Loads:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Share(Columns):
+class SystemShare(Columns):
     """What one instance takes of full systems, shape (C,): USD/h and kW, NaN where unknown."""
 
     usd_per_hour: Floats
     power_kw: Floats
 
 
-def share_of_systems(question: Question, candidates: Candidates) -> Share:
+def share_of_systems(question: Question, candidates: Candidates) -> SystemShare:
     """Share of full systems of each candidate, in the option a plan would choose: systems of a fleet / its instances.
 
     ``question`` names every considered GPU, whose prices have to cover the same; ``candidates`` may hold fewer.
     """
     gpu, fleet = candidates.place_of_gpu(question.gpus), np.full(len(candidates), FLEET)
     chosen = cheapest_option(fleet, candidates.gpus.astype(np.int64), gpu, all_offers(question))
-    return Share(usd_per_hour=chosen.usd_per_hour / FLEET, power_kw=chosen.power_kw / FLEET)
+    return SystemShare(usd_per_hour=chosen.usd_per_hour / FLEET, power_kw=chosen.power_kw / FLEET)
 
 
-def loads(question: Question, evaluated: Evaluated, share: Share) -> Loads:
+def loads(question: Question, evaluated: Evaluated, share: SystemShare) -> Loads:
     """The figures of all candidates over the loads of their grids, (C, K) each."""
     state, at = evaluated.state, evaluated.latencies
     rps = np.maximum.accumulate(state.rps, axis=1)
@@ -256,7 +256,7 @@ def as_loads(
     concurrency: Floats,
     rps: Floats,
     gpus: Floats,
-    share: Share,
+    share: SystemShare,
     capped: NDArray[np.bool_],
     usd_at_load: Floats,
 ) -> Loads:

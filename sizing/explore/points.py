@@ -23,7 +23,7 @@ from sizing.explore.operating_point import (
     Loads,
     OperatingPoint,
     Performance,
-    Share,
+    SystemShare,
     XAxis,
     YAxis,
     ordered,
@@ -44,14 +44,14 @@ class Points(ABC, Generic[Kind]):
 
     question: Question
     evaluated: Evaluated
-    share: Share
+    share: SystemShare
     figures: Loads
 
     serving: ClassVar[Serving]
 
     @classmethod
     @abstractmethod
-    def considered(cls, question: Question, evaluated: Evaluated, share: Share) -> Self | None:
+    def considered(cls, question: Question, evaluated: Evaluated, share: SystemShare) -> Self | None:
         """The points worth a look; None where nothing can be served so."""
 
     @staticmethod

@@ -5,7 +5,7 @@ version, and docs/METHODOLOGY_REFERENCE.md, every formula with its source.
 """
 
 from sizing.methodology.chapters import sections
-from sizing.methodology.content import Entry, Section, Table
+from sizing.methodology.content import Entry, FactTable, MethodologyChapter
 from sizing.methodology.search import search
 
-__all__ = ["Entry", "Section", "Table", "search", "sections"]
+__all__ = ["Entry", "FactTable", "MethodologyChapter", "search", "sections"]

@@ -13,7 +13,7 @@ from sizing.catalog import gpus
 from sizing.catalog.engines import engines
 from sizing.catalog.files import DATA_DIR, read_yaml
 from sizing.evidence.sources import SOURCES
-from sizing.methodology.content import Cell, Prose, Section, Table
+from sizing.methodology.content import Cell, FactTable, MethodologyChapter, Prose
 
 Record = Mapping[str, Any]
 
@@ -74,14 +74,14 @@ def open_loop_errors(name: str, percentile: float) -> Errors | None:
     return None
 
 
-def accuracy() -> Section | None:
+def accuracy() -> MethodologyChapter | None:
     """Measured accuracy by stratum, from ``sizing/data/accuracy.json``; None until there is such a file."""
     figures = accuracy_figures()
     if not figures:
         return None
     tables = tuple(_table(key, figures[key]) for key in TITLES if figures.get(key))
     intro = WORDS["intro"].format(rows=f"{figures['rows']:,}", date=figures["date"])
-    return Section(slug="accuracy", title="Accuracy", intro=intro, tables=tables)
+    return MethodologyChapter(slug="accuracy", title="Accuracy", intro=intro, tables=tables)
 
 
 def accuracy_figures() -> Mapping[str, Any]:
@@ -141,11 +141,11 @@ def _notes() -> Mapping[str, Any]:
     return texts
 
 
-def _table(name: str, records: Sequence[Record]) -> Table:
+def _table(name: str, records: Sequence[Record]) -> FactTable:
     keys = list(dict.fromkeys([*_FIRST, *(key for record in records for key in record)]))
     keys = [key for key in keys if key in records[0]]
     titles = WORDS["columns"] | (WORDS["target_columns"] if name == "targets" else {})
-    return Table(
+    return FactTable(
         title=TITLES[name],
         columns=tuple(titles.get(key) or key.replace("_", " ").capitalize() for key in keys),
         rows=tuple(tuple(_cell(key, record) for key in keys) for record in _sorted(records)),

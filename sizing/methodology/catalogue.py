@@ -21,7 +21,7 @@ from sizing.catalog.kv_tiers import kv_tiers
 from sizing.catalog.slices import mig_profiles
 from sizing.catalog.spot import spot_interruptions
 from sizing.evidence.processors import processor_runs
-from sizing.methodology.content import Cell, Section, Table
+from sizing.methodology.content import Cell, FactTable, MethodologyChapter
 from sizing.scenario.lengths import languages
 
 LOADERS: dict[str, Callable[[], Any]] = {
@@ -87,40 +87,40 @@ _SOURCES = ("source", "source_primary", "config_source")
 _ISO = re.compile(r"\b20\d\d(?:-[01]\d(?:-[0-3]\d)?)?\b")
 
 
-def sources() -> Section:
+def sources() -> MethodologyChapter:
     """Every file of facts with rows and dates, and every source with the rows it gave."""
     files = [path.name for path in sorted(DATA_DIR.glob("*.csv"))]
     rows = {name: read_rows(name) for name in files}
     overview = tuple((name, _content(name), len(rows[name]), _dates(rows[name])) for name in files)
     named = tuple((name, *row) for name in files for row in _named(rows[name]))
-    return Section(
+    return MethodologyChapter(
         slug="sources",
         title="Sources",
         intro=f"Data version {catalog.data_version()}. Facts are rows with a source and a date of their own; a cell "
         "that no source fills stays empty, and what needs it is not computed.",
         tables=(
-            Table(title="Files", columns=("File", "Content", "Rows", "Dates of the rows"), rows=overview),
-            Table(title="Sources by file", columns=("File", "Source", "Rows"), rows=named, in_document=False),
+            FactTable(title="Files", columns=("File", "Content", "Rows", "Dates of the rows"), rows=overview),
+            FactTable(title="Sources by file", columns=("File", "Source", "Rows"), rows=named, in_document=False),
         ),
     )
 
 
-def quantization_losses() -> Section:
+def quantization_losses() -> MethodologyChapter:
     """What quantisation costs in accuracy, as published, with its source."""
     facts = [fact for fact in catalog.quantization() if fact.record_type == "accuracy"]
     rows = tuple((f.method, f.model, f.metric, f.baseline, f.quantized, f.loss, f.source, f.date) for f in facts)
-    return Section(
+    return MethodologyChapter(
         slug="quantisation",
         title="Quantisation",
         intro="Accuracy lost to number formats, as published. Figures hold for the model and benchmark named; measure "
         "your own task before you decide on a format.",
         tables=(
-            Table(
+            FactTable(
                 title="Published losses",
                 rows=rows,
                 columns=("Format", "Model", "Benchmark", "Before", "After", "Loss", "Source", "Date"),
             ),
-            Table(
+            FactTable(
                 title="Ways to make a model smaller, and ONNX",
                 rows=tuple(tuple(map(str, way.values())) for way in read_yaml("compression.yaml")),
                 columns=("Way", "What it is", "What it takes", "What it keeps", "What runs it", "Source", "Date"),
@@ -129,9 +129,9 @@ def quantization_losses() -> Section:
     )
 
 
-def facts() -> Section:
+def facts() -> MethodologyChapter:
     """The catalogue itself, for the page: accelerators, systems, models and prices."""
-    return Section(
+    return MethodologyChapter(
         slug="catalogue",
         title="Catalogue",
         intro="TFLOPS are dense. Links are in one direction. An empty cell is unknown.",
@@ -140,8 +140,8 @@ def facts() -> Section:
     )
 
 
-def _gpus() -> Table:
-    return Table.of_records(
+def _gpus() -> FactTable:
+    return FactTable.of_records(
         "Accelerators",
         (
             {
@@ -166,8 +166,8 @@ def _gpus() -> Table:
     )
 
 
-def _systems() -> Table:
-    return Table.of_records(
+def _systems() -> FactTable:
+    return FactTable.of_records(
         "Systems",
         (
             {
@@ -190,8 +190,8 @@ def _systems() -> Table:
     )
 
 
-def _models() -> Table:
-    return Table.of_records(
+def _models() -> FactTable:
+    return FactTable.of_records(
         "Models",
         (
             {
@@ -215,12 +215,12 @@ def _models() -> Table:
     )
 
 
-def _plain(filename: str) -> Table:
+def _plain(filename: str) -> FactTable:
     """A file as it is, without its empty columns."""
     rows = read_rows(filename)
     kept = [name for name in rows[0] if any(row[name] for row in rows)]
     columns = [_column([row[name] for row in rows]) for name in kept]
-    return Table(title=_TITLES[filename], columns=tuple(kept), rows=tuple(zip(*columns, strict=True)))
+    return FactTable(title=_TITLES[filename], columns=tuple(kept), rows=tuple(zip(*columns, strict=True)))
 
 
 def _column(texts: list[str]) -> list[Cell]:

@@ -27,7 +27,7 @@ class Entry:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Table:
+class FactTable:
     """Facts in rows. ``in_document`` is False for long catalogues, which only the page shows."""
 
     title: str
@@ -36,7 +36,7 @@ class Table:
     in_document: bool = True
 
     @classmethod
-    def of_records(cls, title: str, records: Iterable[Mapping[str, Cell]]) -> Table:
+    def of_records(cls, title: str, records: Iterable[Mapping[str, Cell]]) -> FactTable:
         """A table whose columns are the keys of the records, which are the same in all."""
         rows = tuple(records)
         return cls(title=title, columns=tuple(rows[0]), rows=tuple(tuple(row.values()) for row in rows))
@@ -52,7 +52,7 @@ class Prose:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Section:
+class MethodologyChapter:
     """One chapter; ``slug`` is its anchor, ``title`` its value in a link, so both stay as they are."""
 
     slug: str
@@ -60,5 +60,5 @@ class Section:
     intro: str
     prose: tuple[Prose, ...] = ()
     entries: tuple[Entry, ...] = ()
-    tables: tuple[Table, ...] = ()
+    tables: tuple[FactTable, ...] = ()
     in_document: bool = True

@@ -15,7 +15,7 @@ from sizing.base.format import count, interval, ms
 from sizing.base.result import Explained
 from sizing.catalog import gpus
 from sizing.methodology.accuracy import accuracy_figures
-from sizing.methodology.content import Prose, Section
+from sizing.methodology.content import MethodologyChapter, Prose
 from sizing.planning.answered import Answer
 from sizing.planning.plan import plan
 from sizing.scenario.schema import Scenario
@@ -37,9 +37,9 @@ SCENARIO: Mapping[str, object] = {
 _STEPS = re.compile(r"\{steps:(\w+)\}")
 
 
-def example() -> Section:
+def example() -> MethodologyChapter:
     """The chapter, computed by the engine."""
-    return Section(
+    return MethodologyChapter(
         slug="example",
         title="A worked example",
         intro="One customer's question from the inputs to the invoice, with every number in between.",

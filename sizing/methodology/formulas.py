@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cache
 from pathlib import Path
 
-from sizing.methodology.content import Entry, Section, Table
+from sizing.methodology.content import Entry, FactTable, MethodologyChapter
 from sizing.methodology.docstrings import PACKAGE, Documented, Module, read_module
 
 FLOW = (
@@ -80,23 +80,25 @@ def modules() -> tuple[Module, ...]:
     return tuple(sorted(read, key=lambda module: (_place(module.name), module.name)))
 
 
-def overview() -> Section:
+def overview() -> MethodologyChapter:
     """The way of a question through the engine: its modules, in order, with the first words of each."""
     rows = tuple((module.name, module.summary, module.source) for module in modules() if module.formulas)
-    return Section(
+    return MethodologyChapter(
         slug="overview",
         title="Overview",
         intro="A scenario says what is asked. The demand at the peak, the candidates, their memory, their step times "
         "and their behaviour under load follow from it, then instances, systems and cost. Each line is one module of "
         "the engine, in the order in which a question passes it.",
-        tables=(Table(title="Modules in the order of use", columns=("Module", "What it does", "Source"), rows=rows),),
+        tables=(
+            FactTable(title="Modules in the order of use", columns=("Module", "What it does", "Source"), rows=rows),
+        ),
     )
 
 
-def formulas() -> Section:
+def formulas() -> MethodologyChapter:
     """Every formula of the engine with its source, as its docstring says."""
     entries = tuple(_entry(formula) for module in modules() for formula in module.formulas)
-    return Section(
+    return MethodologyChapter(
         slug="formulas",
         title="Formulas",
         intro="Read from the source of the engine, so that what stands here is what is computed. Inside the engine "
@@ -105,13 +107,13 @@ def formulas() -> Section:
     )
 
 
-def validity() -> Section | None:
+def validity() -> MethodologyChapter | None:
     """Where formulas hold, for those that say so; None when none does."""
     rows = tuple((title(f), f.valid, _where(f)) for module in modules() for f in module.formulas if f.valid)
     if not rows:
         return None
-    table = Table(title="Ranges", columns=("Formula", "Valid for", "Where"), rows=rows)
-    return Section(
+    table = FactTable(title="Ranges", columns=("Formula", "Valid for", "Where"), rows=rows)
+    return MethodologyChapter(
         slug="validity",
         title="Validity",
         intro="Outside these ranges a formula is not meant to be used.",

@@ -10,7 +10,7 @@ from typing import Any
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
-from sizing.methodology.content import Section, Table
+from sizing.methodology.content import FactTable, MethodologyChapter
 from sizing.scenario.part import parts_in
 from sizing.scenario.schema import Scenario
 
@@ -26,15 +26,15 @@ class Key(typing.NamedTuple):
     accepts: str
 
 
-def inputs() -> Section:
+def inputs() -> MethodologyChapter:
     """Every scenario key with type, default and accepted range, from the schema itself."""
-    return Section(
+    return MethodologyChapter(
         slug="inputs",
         title="Inputs",
         intro="What a scenario file may say, with defaults and accepted ranges. A key left out has its default; a key "
         "not listed is refused.",
         tables=(
-            Table(title="Scenario keys", columns=("Key", "Type", "Default", "Accepts"), rows=tuple(keys(Scenario))),
+            FactTable(title="Scenario keys", columns=("Key", "Type", "Default", "Accepts"), rows=tuple(keys(Scenario))),
         ),
     )
 

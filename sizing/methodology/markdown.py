@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 
-from sizing.methodology.content import Cell, Entry, Prose, Section, Table
+from sizing.methodology.content import Cell, Entry, FactTable, MethodologyChapter, Prose
 
 _ONE_LINE = 120
 """Characters up to which a formula is set as code. Chosen: as long as a line of the source."""
@@ -36,7 +36,7 @@ def reader_document(chapters: Iterable[Prose]) -> str:
     return "\n\n".join([READER_HEAD.strip(), _contents(chapter.title for chapter in chapters), *blocks]) + "\n"
 
 
-def reference_documents(sections: Iterable[Section], folder: str) -> Mapping[str, str]:
+def reference_documents(sections: Iterable[MethodologyChapter], folder: str) -> Mapping[str, str]:
     """The sections that belong in the reference, a document each in ``folder``, and the index of these under "": texts
     by the name of their file."""
     shown = [section for section in sections if section.in_document]
@@ -45,14 +45,14 @@ def reference_documents(sections: Iterable[Section], folder: str) -> Mapping[str
     return {"": f"{REFERENCE_HEAD.strip()}\n\n{index}\n", **chapters}
 
 
-def _chapter(section: Section) -> Iterator[str]:
+def _chapter(section: MethodologyChapter) -> Iterator[str]:
     head, *blocks = _section(section)
     yield head.removeprefix("#")
     yield TO_THE_INDEX
     yield from blocks
 
 
-def _what(section: Section) -> str:
+def _what(section: MethodologyChapter) -> str:
     """What a chapter holds, for the index: how many entries, and its tables."""
     parts = [f"{len(section.entries)} entries"] if section.entries else []
     parts += [f"{table.title} ({len(table.rows)})" for table in section.tables if table.in_document]
@@ -92,7 +92,7 @@ def rich(text: str) -> str:
     return "".join(part if place % 2 else plain(part) for place, part in enumerate(parts))
 
 
-def _section(section: Section) -> Iterator[str]:
+def _section(section: MethodologyChapter) -> Iterator[str]:
     yield f"## {section.title}"
     if section.intro:
         yield section.intro
@@ -104,7 +104,7 @@ def _section(section: Section) -> Iterator[str]:
             yield from _table(table)
 
 
-def _table(table: Table) -> Iterator[str]:
+def _table(table: FactTable) -> Iterator[str]:
     yield f"### {table.title}"
     yield table_lines(table.columns, table.rows)
 

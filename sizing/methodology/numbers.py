@@ -15,25 +15,25 @@ from sizing.catalog.files import read_yaml
 from sizing.catalog.precisions import precisions
 from sizing.catalog.support_rows import by_generation
 from sizing.economics.assumptions import assumptions_for
-from sizing.methodology.content import Cell, Section, Table
+from sizing.methodology.content import Cell, FactTable, MethodologyChapter
 from sizing.methodology.docstrings import PACKAGE, module_name, plain_text
 from sizing.methodology.formulas import left_out
 from sizing.scenario.costs import Costs
 
 
-def constants() -> Section:
+def constants() -> MethodologyChapter:
     """Every constant with its source and date, then those that stand beside the code that uses them."""
     named = tuple((c.name, c.value, c.unit, c.meaning, c.source, c.date) for c in CONSTANTS.values())
     columns = ("Constant", "Value", "Unit", "Meaning", "Source", "Date")
     local = tuple(row for path in sorted(PACKAGE.rglob("*.py")) if not left_out(path) for row in module_constants(path))
-    return Section(
+    return MethodologyChapter(
         slug="constants",
         title="Constants",
         intro="Numbers that are neither asked, nor in the catalogue, nor fitted.",
         tables=(
-            Table(title="Constants with a source", columns=columns, rows=named),
-            Table(title="Constants of the cost model", columns=columns, rows=_of_cost()),
-            Table(
+            FactTable(title="Constants with a source", columns=columns, rows=named),
+            FactTable(title="Constants of the cost model", columns=columns, rows=_of_cost()),
+            FactTable(
                 title="Conventions and bounds in the code",
                 rows=local,
                 columns=("Name", "Value", "Meaning and source", "Module"),
@@ -66,7 +66,7 @@ def module_constants(path: Path) -> Iterator[tuple[Cell, ...]]:
             yield target.id, value, " ".join(plain_text(meaning).split()), module_name(path)
 
 
-def fitted() -> Section:
+def fitted() -> MethodologyChapter:
     """The fitted efficiencies of the roofline, as the data file holds them."""
     content: Mapping[str, Any] = read_yaml("efficiency.yaml")
     fit = content.get("fitted") or {}
@@ -74,8 +74,8 @@ def fitted() -> Section:
     tables = [_nested(key, value) for key, value in content.items() if _is_nested(value)]
     single = tuple((key, value) for key, value in content.items() if isinstance(value, int | float))
     if single:
-        tables.append(Table(title="Fixed times and factors", columns=("Name", "Value"), rows=single))
-    return Section(
+        tables.append(FactTable(title="Fixed times and factors", columns=("Name", "Value"), rows=single))
+    return MethodologyChapter(
         slug="efficiencies",
         title="Efficiencies",
         intro="Share of the datasheet rates that real kernels reach, and fixed times in seconds. "
@@ -84,7 +84,7 @@ def fitted() -> Section:
     )
 
 
-def engines_and_formats() -> Section:
+def engines_and_formats() -> MethodologyChapter:
     """Serving engines with the defaults the load model uses, and number formats with their size."""
     rows: Iterator[dict[str, Cell]] = (
         {
@@ -103,14 +103,14 @@ def engines_and_formats() -> Section:
         for e in engines().values()
     )
     formats = tuple((p.label, p.bytes, p.compute, p.accuracy, p.needs) for p in precisions().values())
-    return Section(
+    return MethodologyChapter(
         slug="engines",
         title="Engines and formats",
         intro="Budgets and sequences are given for GPUs below and from 70 GiB of memory, where engines switch their "
         "defaults. Bytes per parameter include scales.",
         tables=(
-            Table.of_records("Engines", rows),
-            Table(
+            FactTable.of_records("Engines", rows),
+            FactTable(
                 title="Number formats",
                 columns=("Format", "Bytes per parameter", "Matrix rate", "Accuracy loss", "GPU must support"),
                 rows=formats,
@@ -128,10 +128,10 @@ def _is_nested(value: Any) -> bool:
     return isinstance(value, dict) and bool(value) and all(isinstance(row, dict) for row in value.values())
 
 
-def _nested(name: str, rows: Mapping[str, Mapping[str, Any]]) -> Table:
+def _nested(name: str, rows: Mapping[str, Mapping[str, Any]]) -> FactTable:
     keys = list(dict.fromkeys(key for row in rows.values() for key in row))
     cells = tuple((str(name), *(row.get(key) for key in keys)) for name, row in rows.items())
-    return Table(title=name.replace("_", " ").capitalize(), columns=("For", *keys), rows=cells)
+    return FactTable(title=name.replace("_", " ").capitalize(), columns=("For", *keys), rows=cells)
 
 
 def _string(node: ast.stmt | None) -> str:

@@ -22,7 +22,7 @@ from sizing.catalog.engines import engines
 from sizing.catalog.precisions import precisions
 from sizing.evidence.open_loop import SAME_RATE
 from sizing.methodology.accuracy import accuracy_figures
-from sizing.methodology.content import Entry, Prose, Section
+from sizing.methodology.content import Entry, MethodologyChapter, Prose
 from sizing.methodology.markdown import heading_anchor, table_lines
 from sizing.queueing.steady_state import concurrency_grid
 from sizing.search.trials import FIRST_REQUESTS, MOST_REQUESTS
@@ -36,11 +36,11 @@ CHAPTERS = "reference"
 
 _LINK = re.compile(r"\]\((formula|chapter):([^)]+)\)")
 
-Link = Callable[[Section, Entry | None], str]
+Link = Callable[[MethodologyChapter, Entry | None], str]
 """The address of a chapter, or of an entry in it."""
 
 
-def reader(reference: Sequence[Section], link: Link) -> tuple[Prose, ...]:
+def reader(reference: Sequence[MethodologyChapter], link: Link) -> tuple[Prose, ...]:
     """The text with its numbers and links; ``reference`` are the chapters it leads to.
 
     Raises KeyError for a number, formula or chapter that does not exist.
@@ -61,12 +61,12 @@ def reader(reference: Sequence[Section], link: Link) -> tuple[Prose, ...]:
     )
 
 
-def on_page(section: Section, entry: Entry | None) -> str:
+def on_page(section: MethodologyChapter, entry: Entry | None) -> str:
     """The address of a chapter or an entry on the Methodology page."""
     return f"?term={quote(entry.title)}" if entry else f"?chapter={quote(section.title)}"
 
 
-def in_document(section: Section, entry: Entry | None) -> str:
+def in_document(section: MethodologyChapter, entry: Entry | None) -> str:
     """The address of a chapter of the reference, or of the heading above an entry in it."""
     heading = f"#{heading_anchor(entry.group)}" if entry else ""
     return f"{CHAPTERS}/{section.slug}.md{heading}"

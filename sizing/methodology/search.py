@@ -6,10 +6,10 @@ from collections.abc import Iterable
 from dataclasses import astuple, replace
 from functools import cache
 
-from sizing.methodology.content import Entry, Section, Table
+from sizing.methodology.content import Entry, FactTable, MethodologyChapter
 
 
-def search(sections: Iterable[Section], query: str) -> tuple[Section, ...]:
+def search(sections: Iterable[MethodologyChapter], query: str) -> tuple[MethodologyChapter, ...]:
     """The sections reduced to paragraphs, entries and rows that hold every word of the query, in any case.
 
     An entry whose name or other name is the query comes first, and its section before others. A blank query
@@ -24,7 +24,7 @@ def search(sections: Iterable[Section], query: str) -> tuple[Section, ...]:
     return tuple(sorted(kept, key=lambda section: not any(_is_named(entry, wanted) for entry in section.entries)))
 
 
-def _reduced(section: Section, words: list[str], wanted: str) -> Section:
+def _reduced(section: MethodologyChapter, words: list[str], wanted: str) -> MethodologyChapter:
     entries = [entry for entry in section.entries if _holds(_entry_text(entry), words)]
     entries.sort(key=lambda entry: not _is_named(entry, wanted))
     tables = [_matching(table, words) for table in section.tables]
@@ -41,7 +41,7 @@ def _is_named(entry: Entry, wanted: str) -> bool:
     return wanted in (entry.title.casefold(), *(other.casefold() for other in (*entry.also, *entry.related)))
 
 
-def _matching(table: Table, words: list[str]) -> Table:
+def _matching(table: FactTable, words: list[str]) -> FactTable:
     texts = _row_texts(table)
     return replace(table, rows=tuple(row for row, text in zip(table.rows, texts, strict=True) if _holds(text, words)))
 
@@ -56,5 +56,5 @@ def _entry_text(entry: Entry) -> str:
 
 
 @cache
-def _row_texts(table: Table) -> tuple[str, ...]:
+def _row_texts(table: FactTable) -> tuple[str, ...]:
     return tuple(" ".join(str(cell) for cell in row if cell is not None).casefold() for row in table.rows)

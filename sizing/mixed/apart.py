@@ -84,7 +84,7 @@ class Apart:
 
     @property
     def usd_per_hour(self) -> float:
-        """Of both pools, USD."""
+        """What both pools together cost, USD/h."""
         return self.prefill.usd_per_hour + self.decode.usd_per_hour
 
     @property

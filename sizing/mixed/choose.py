@@ -31,7 +31,7 @@ class Share:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Split:
+class RangeSplit:
     """Every range in one of the ``shares``, in their order."""
 
     shares: tuple[Share, ...]
@@ -56,7 +56,7 @@ def unserved(units: Sequence[Unit], ranges: int) -> tuple[int, ...]:
     return tuple(k for k in range(ranges) if not any(math.isfinite(one.needed[k]) for one in units))
 
 
-def cheapest_split(units: Sequence[Unit], most: int) -> Split | None:
+def cheapest_split(units: Sequence[Unit], most: int) -> RangeSplit | None:
     """The split of least cost into so many fleets at most, of as cheap ones that with the fewest; None where a range is
     served by nothing, or all by no unit where ``most`` is one.
 
@@ -66,14 +66,14 @@ def cheapest_split(units: Sequence[Unit], most: int) -> Split | None:
         return None
     ranges = len(units[0].needed)
     alone = {(a, b): _cheapest(units, a, b) for a in range(ranges) for b in range(a + 1, ranges + 1)}
-    best: dict[int, Split] = {0: Split(shares=())}
-    cheapest: Split | None = None
+    best: dict[int, RangeSplit] = {0: RangeSplit(shares=())}
+    cheapest: RangeSplit | None = None
     for _ in range(most):
-        longer: dict[int, Split] = {}
+        longer: dict[int, RangeSplit] = {}
         for (first, end), share in alone.items():
             if share is None or first not in best:
                 continue
-            one = Split(shares=(*best[first].shares, share))
+            one = RangeSplit(shares=(*best[first].shares, share))
             if end not in longer or one.counted < longer[end].counted:
                 longer[end] = one
         best = longer

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 from sizing.base.format import count, ms, percent, significant, usd
 from sizing.base.mixed import FleetPart, MixedFleet, PoolsOfTypes, PromptRange
 from sizing.catalog.engines import resolve_engine
+from sizing.pipelines.text import Named
 from sizing.scenario.schema import Scenario
-
-Named = Callable[[str], str]
-"""What an accelerator is called, by its id."""
 
 LEAST_SAVED = 0.0005
 """Share of a cost below which another is as much. Chosen: what a percentage in a sentence does not tell apart."""

@@ -31,7 +31,7 @@ class Batches:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Served:
+class StageService:
     """What one stage asks of a GPU: requests/s, the most requests of a batch, and the time of a batch of so many."""
 
     per_s: float
@@ -43,7 +43,7 @@ class Served:
         return Batches(requests=requests, per_s=self.per_s / requests, seconds=self.seconds(requests))
 
 
-def smallest_batches(served: Sequence[Served], highest: float) -> tuple[Batches, ...]:
+def smallest_batches(served: Sequence[StageService], highest: float) -> tuple[Batches, ...]:
     """Batches of stages on one GPU: single requests, and where these take more than ``highest`` of its time, the batch
     doubled whose doubling saves most, until they do not or all are as large as they can be."""
     chosen = [one.batches(1) for one in served]

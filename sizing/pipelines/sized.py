@@ -19,7 +19,7 @@ from sizing.catalog.gpu import Gpu
 from sizing.pipelines.batch_times import SPOKEN_TOKENS, VERDICT_TOKENS
 from sizing.pipelines.loads import SPREAD, Load, StageDemand, asked_of, load_on
 from sizing.pipelines.placing import Card, Placement, first_fit, placed
-from sizing.pipelines.queue import Batches, Served, mixed_wait_s, servers_wait_s, smallest_batches
+from sizing.pipelines.queue import Batches, StageService, mixed_wait_s, servers_wait_s, smallest_batches
 from sizing.pipelines.text import sentence
 from sizing.question.understand import Question
 from sizing.search.screen import offered
@@ -212,7 +212,7 @@ def _on_card(place: int, card: Card, loads: Sequence[Load]) -> tuple[float, Batc
         own = Batches(requests=1, per_s=per_s, seconds=load.seconds(1))
         return servers_wait_s(own.load / servers, own.seconds, servers), own, own.load / servers
     served = [
-        Served(
+        StageService(
             per_s=loads[other].demand.jobs_per_s / loads[other].copies,
             most=loads[other].most,
             seconds=loads[other].seconds,

@@ -107,11 +107,12 @@ def speculative(drafts: Speculation) -> Iterator[str]:
     """What speculative decoding is taken to be; nothing where a deployment has none."""
     if not drafts.draft_tokens:
         return
+    tokens = f"{drafts.draft_tokens} draft token{'s' if drafts.draft_tokens > 1 else ''}"
     yield (
-        f"Speculative decoding: {drafts.draft_tokens} draft tokens, each right with probability "
-        f"{percent(drafts.acceptance)}, give (1 - a^(k+1)) / (1 - a) = {drafts.tokens_per_step:.3g} tokens a step; a "
-        f"draft token takes {percent(drafts.draft_cost)} of a decode step, and the rows that verify the drafts are "
-        "counted (Leviathan et al., ICML 2023). Published step times are without drafts"
+        f"Speculative decoding: {tokens}, each right with probability {percent(drafts.acceptance)}, give "
+        f"(1 - a^(k+1)) / (1 - a) = {drafts.tokens_per_step:.3g} tokens a step; a draft token takes "
+        f"{percent(drafts.draft_cost)} of a decode step, and the rows that verify the drafts are counted "
+        "(Leviathan et al., ICML 2023). Published step times are without drafts"
         + (", and memory is without that of a draft model." if not drafts.weight_bytes else ".")
     )
     if drafts.draft is not None:

@@ -26,7 +26,7 @@ from sizing.planning.disaggregated import PlannedDisaggregated
 from sizing.planning.exclusion import excluded
 from sizing.planning.explain import Stated, explain_chance
 from sizing.planning.figures import AnalyticFigures, figures_of
-from sizing.planning.left_out import about_left_out, left_out
+from sizing.planning.left_out import about_cheaper, about_left_out, left_out
 from sizing.planning.limit_prices import about_costly_limits
 from sizing.planning.long_context import about_long_context
 from sizing.planning.media import about_media, prompt_media
@@ -148,7 +148,7 @@ def compose(
     now = stated.cost.hardware_usd_per_month
     cheaper = () if brief else left_out(screened, now)
     warnings = _warnings(stated, one, around[0], decided.every.fewest_of_other_kinds(places[0]))
-    warnings += about_left_out(cheaper, now)
+    warnings += [*about_left_out(cheaper, now), *about_cheaper(question, stated.deployed, now, shown)]
     composed = Plan(
         **_answer(stated, one, around[0], chance, kept=figures.not_simulated != "not_confirmed"),
         **_origin(one, around[0], figures),
@@ -274,7 +274,7 @@ def _warnings(stated: Stated, one: PlannedDeployment[Any], around: Spread, inste
         *rules.about_benchmark(question, one.row),
         *rules.about_room(one.kind.evaluated, int(one.kind.rows[one.k])),
         *one.about_limits(),
-        *rules.about_interval(around.overloads, around.gpu_range[1]),
+        *rules.about_interval(around.overloads, around.gpu_range[1], stated.deployed.gpus),
         *rules.about_accuracy(question, one.row),
         *rules_hardware.about_purchase(question, stated.deployed, option),
         *rules_reuse.about_typed_prefix(one, caches_of(one)),

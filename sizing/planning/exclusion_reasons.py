@@ -20,7 +20,7 @@ from sizing.deployments.memory import MemoryFit, memory_fit
 from sizing.planning.unsupported import LOSSY, RESTRICTIONS, lossy
 from sizing.question.configuration import Allowed, Configuration
 from sizing.question.understand import EXPECTED, Question
-from sizing.search.screen import Evaluated
+from sizing.search.screen import Evaluated, most_gpus
 
 LIMIT_NAMES = (
     ("ttft_s", "TTFT", "limits.ttft_ms"),
@@ -177,10 +177,10 @@ def _narrower(question: Question, row: Configuration, reason: str) -> Excluded:
 
 
 def _fitting(question: Question, gpu: Gpu, allowed: Allowed) -> list[Configuration]:
-    """Configurations that would fit in memory if ``allowed`` held."""
-    every = table_for(question.model, gpu, allowed)
+    """Configurations that would fit in memory if ``allowed`` held, in what the GPU is sold or rented in."""
+    every, most = table_for(question.model, gpu, allowed), most_gpus(question, gpu)
     fits = memory_fit(question.model, every, question.traffic.resident_kv_tokens).fits
-    return [every.rows[i] for i in np.flatnonzero(fits)]
+    return [every.rows[i] for i in np.flatnonzero(fits) if every.rows[i].gpus <= most]
 
 
 def no_pools(question: Question, gpu: Gpu, rows: Sequence[Configuration]) -> Excluded:

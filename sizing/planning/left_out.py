@@ -7,13 +7,15 @@ that either is as far from a simulation. Nothing is simulated: it is a hint what
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 
 import numpy as np
 
-from sizing.base.format import usd
-from sizing.base.result import Fix, LeftOut, LeftOutKind, PlanWarning
+from sizing.base.deployed import Deployed
+from sizing.base.format import count, usd
+from sizing.base.result import Candidate, Fix, LeftOut, LeftOutKind, PlanWarning
 from sizing.base.units import HOURS_PER_MONTH
 from sizing.catalog.gpu import Gpu
 from sizing.prices.hardware import options
@@ -25,6 +27,21 @@ from sizing.search.serving import Screened
 WORTH_TELLING = 0.9
 """Share of the cost now below which what is left out is told. Chosen: a tenth is about what screen and simulation
 differ by, and less than what a customer would change a format or a GPU type for."""
+
+LESS = 0.98
+"""Share of the cost of the plan below which an alternative is told to cost less. Chosen: what prices differ by in a
+week."""
+
+BRINGS: Mapping[str, Callable[[Deployed], bool]] = MappingProxyType(
+    {
+        "drafts, whose gain depends on the traffic": lambda one: one.speculation is not None,
+        "pipeline stages": lambda one: any(kind.pp > 1 for kind in one.kinds),
+        "prefill and decode apart": lambda one: one.pools is not None,
+    }
+)
+"""What an alternative may bring with it that is worth it only where it saves enough, and which does."""
+
+_LESS_SURE = "little room for the KV cache, several systems for an instance or software that is less tried"
 
 _FIXES: dict[LeftOutKind, Fix] = {
     "lossy_formats": Fix(key="deployment.accurate_formats_only", value=False, label="Show it"),
@@ -92,8 +109,8 @@ def about_left_out(cheaper: Sequence[LeftOut], usd_per_month: float | None) -> I
     """What was left out in one sentence, and the click that considers all of it."""
     if not cheaper:
         return
-    named = ", ".join(
-        f"{_WORDS[one.kind]} ({one.configuration}: about {usd(one.hardware_usd_per_month)})" for one in cheaper
+    named = " and ".join(
+        f"{_WORDS[one.kind]} ({one.configuration}), about {usd(one.hardware_usd_per_month)}" for one in cheaper
     )
     fix, *also = (_FIXES[one.kind] for one in cheaper)
     yield PlanWarning(
@@ -103,6 +120,43 @@ def about_left_out(cheaper: Sequence[LeftOut], usd_per_month: float | None) -> I
         message=f"{_NUMBERS[len(cheaper)]} left out: {named} a month instead of {usd(usd_per_month)}.",
         fix=fix.model_copy(update={"also": tuple(also), "label": "Show them" if also else fix.label}),
     )
+
+
+def about_cheaper(
+    question: Question, planned: Deployed, usd_per_month: float | None, others: Sequence[Candidate]
+) -> Iterator[PlanWarning]:
+    """Alternatives that cost clearly less than the plan, where cost decides, and what they would bring with it: the
+    factors of :mod:`sizing.search.preferences` that tell them from the plan."""
+    if question.scenario.deployment.objective != "cost" or usd_per_month is None:
+        return
+    cheaper = [one for one in others if (one.hardware_usd_per_month or math.inf) < LESS * usd_per_month]
+    if not cheaper:
+        return
+    deployed = [one.deployment for one in cheaper]
+    brings = [words for words, has in BRINGS.items() if any(map(has, deployed)) and not has(planned)]
+    if any(_over_pcie(question, one) for one in deployed) and not _over_pcie(question, planned):
+        brings.append("tensor parallelism over PCIe")
+    if any(one.weight_precision != planned.weight_precision for one in deployed):
+        brings.append("weights in another format")
+    least = min(cheaper, key=lambda one: one.hardware_usd_per_month or math.inf)
+    name, price = question.gpu_name(least.deployment.gpu), usd(least.hardware_usd_per_month)
+    some = (
+        f"An alternative costs less, {price} a month ({name})"
+        if len(cheaper) == 1
+        else f"{count(len(cheaper))} alternatives cost less, from {price} a month ({name})"
+    )
+    yield PlanWarning(
+        code="cheaper_alternatives",
+        severity="info",
+        source="product rule",
+        message=f"{some}: too little to be preferred with {' or '.join(brings) or _LESS_SURE}.",
+    )
+
+
+def _over_pcie(question: Question, one: Deployed) -> bool:
+    """Whether tensor parallelism reaches beyond the GPUs that fast links join."""
+    gpu = next(gpu for gpu in question.gpus if gpu.id == one.gpu)
+    return any(kind.tp > (gpu.domain_gpus if gpu.has_fast_link else 1) for kind in one.kinds)
 
 
 def _kinds(question: Question) -> Iterator[tuple[LeftOutKind, Question]]:

@@ -11,13 +11,13 @@ import dataclasses
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
 
 from sizing.base.format import ms, significant, usd
 from sizing.base.result import Fix, PlanWarning
 from sizing.base.units import HOURS_PER_MONTH, MS_PER_S
+from sizing.planning.deployment import Metric
 from sizing.prices.cost import cheapest_option
 from sizing.question.limits import LatencyLimits
 from sizing.question.understand import Question
@@ -25,9 +25,7 @@ from sizing.queueing.capacity import capacity
 from sizing.search.aggregated import considers_aggregated
 from sizing.search.screen import Evaluated, all_offers, instances_needed, reserve_of
 
-LimitField = Literal["ttft_s", "itl_s", "e2e_s"]
-
-LIMIT_NAMES: dict[LimitField, str] = {"ttft_s": "TTFT", "itl_s": "ITL", "e2e_s": "E2E"}
+LIMIT_NAMES: dict[Metric, str] = {"ttft_s": "TTFT", "itl_s": "ITL", "e2e_s": "E2E"}
 """The limits by field, and what people call them."""
 
 COSTLY = 2.0
@@ -47,7 +45,7 @@ class LimitPrice:
     """A costly limit: ``loosened_s`` is the tightest of those tried that is none any more, infinite where all are, and
     ``usd_per_hour`` the cost then, by estimate; ``without_usd_per_hour`` without this limit."""
 
-    field: LimitField
+    field: Metric
     limit_s: float
     loosened_s: float
     usd_per_hour: float

@@ -15,7 +15,7 @@ from sizing.base.errors import InvalidScenario
 from sizing.base.format import count, percent
 from sizing.base.mixed import FleetPart, MixedFleet, MixOutcome, PromptRange
 from sizing.base.result import AnswerSentence, Plan
-from sizing.mixed.choose import Share, Split, cheapest_split, unserved
+from sizing.mixed.choose import RangeSplit, Share, cheapest_split, unserved
 from sizing.mixed.ranges import LengthRange, part_of, ranges_of, together
 from sizing.mixed.text import sentence
 from sizing.mixed.units import units_of
@@ -95,7 +95,7 @@ def _questions(question: Question, ranges: Sequence[LengthRange]) -> list[Questi
 
 
 def _parts(
-    question: Question, split: Split, ranges: Sequence[LengthRange], seed: int
+    question: Question, split: RangeSplit, ranges: Sequence[LengthRange], seed: int
 ) -> list[tuple[FleetPart, _Part]] | None:
     """Each part of a split as a plan of its own; None where one of them does not hold the limits, or has no price."""
     parts = []

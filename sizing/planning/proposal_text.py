@@ -15,7 +15,7 @@ from sizing.planning.sentences import systems_named
 NAMES: Mapping[ProposalName, str] = MappingProxyType(
     {"lowest_cost": "Lowest cost", "balanced": "Balanced", "resilient": "Resilient"}
 )
-"""What proposals are called."""
+"""What each proposal is called where it is shown."""
 
 Written = Callable[[float], str]
 """An amount in USD as it is written: in a currency, or as it is."""
@@ -63,7 +63,7 @@ def gives_up(one: Proposal, balanced: Proposal, written: Written | None) -> str:
     match one.name:
         case "lowest_cost":
             if is_the_plan(one, balanced):
-                return "Nothing that costs less is as likely as not enough."
+                return "Nothing that costs clearly less is as likely as not enough."
             return f"Gives up being sure{_saved(one, balanced, written)}: as likely as not or better, it is enough."
         case "balanced":
             return _without_redundancy(one.deployment)

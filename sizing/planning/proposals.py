@@ -27,7 +27,6 @@ from sizing.base.result import Plan, Proposal
 from sizing.base.units import HOURS_PER_MONTH
 from sizing.planning.compose import as_stated
 from sizing.planning.deployment import PlannedDeployment
-from sizing.prices.cost import TIE
 from sizing.question.understand import EXPECTED, Question
 from sizing.search.aggregated import aggregated, smallest_aggregated
 from sizing.search.decide import Decided, decide, estimate
@@ -38,6 +37,10 @@ from sizing.search.pools_refine import NEVER_MORE
 from sizing.search.refine import Search
 from sizing.search.screen import expected, instances_needed
 from sizing.search.serving import Screened
+
+WORTH_TAKING = 0.95
+"""Share of the plan's cost that the lowest cost may have. Chosen: for less than a twentieth nobody gives up being sure,
+and list prices tell no finer differences."""
 
 LOOKED_AT: Mapping[Serving, int] = MappingProxyType({"aggregated": 200, "disaggregated": 40})
 """Configurations of each kind of serving among which another proposal is looked for, the cheapest first. Chosen: those
@@ -85,13 +88,13 @@ def _balanced(planned: Plan, name: ProposalName = "balanced") -> Proposal:
 
 
 def _cheaper(cheapest: Proposal | None, balanced: Proposal) -> Proposal:
-    """The ``cheapest``, where it costs less than the plan; else the plan, which is then the cheapest, too."""
+    """The ``cheapest``, where it costs clearly less than the plan; else the plan, which is then the cheapest, too."""
     if cheapest is not None:
         now, then = balanced.hardware_usd_per_month, cheapest.hardware_usd_per_month
         if now is None or then is None:
             saves = cheapest.deployment.gpus < balanced.deployment.gpus
         else:
-            saves = then < now * (1.0 - TIE)
+            saves = then < now * WORTH_TAKING
         if saves:
             return cheapest
     return balanced.model_copy(update={"name": "lowest_cost"})
@@ -112,7 +115,7 @@ def _lowest_cost(seen: Screened, decided: Decided, balanced: Proposal, seed: int
         pools=tuple(_as_likely(question, kind.pools.take(_first_few(kind, "cost"))) for kind in pools),
     )
     now = balanced.hardware_usd_per_month
-    below = math.inf if now is None else now / HOURS_PER_MONTH * (1.0 - TIE)
+    below = math.inf if now is None else now / HOURS_PER_MONTH * WORTH_TAKING
     cheaper = _could_cost_less(likely, below)
     if cheaper is None:
         return None

@@ -19,11 +19,11 @@ from sizing.calibration.carried import kinship
 from sizing.catalog import quantization
 from sizing.catalog.context import Extension, extension_of
 from sizing.catalog.precisions import precisions
-from sizing.planning.rules_hardware import TP_SIZES
+from sizing.deployments.layouts import TP_SIZES
 from sizing.question.configuration import Configuration
 from sizing.question.understand import Question
 from sizing.queueing.capacity import Bound, Percentiles, capacity
-from sizing.search.aggregated import Aggregated
+from sizing.search.aggregated import Aggregated, aggregated
 from sizing.search.preferences import LITTLE_ROOM, room
 from sizing.search.screen import Evaluated, evaluate_all, instances_needed
 
@@ -152,9 +152,10 @@ def about_pools(engine: str, link: str, instead: int | None) -> Iterator[PlanWar
     )
 
 
-def about_interval(overloads: bool, gpus_high: int | None) -> Iterator[PlanWarning]:
-    """The load fits if the engine is as fast as expected, but not at the slow end of what was measured elsewhere."""
-    if not overloads:
+def about_interval(overloads: bool, gpus_high: int | None, gpus: int) -> Iterator[PlanWarning]:
+    """The load fits if the engine is as fast as expected, but not at the slow end of what was measured elsewhere; where
+    the plan's ``gpus`` are enough there, too, by the rounding of one of both, nothing is to be said."""
+    if not overloads or (gpus_high is not None and gpus_high <= gpus):
         return
     enough = "no number of GPUs holds the limits"
     if gpus_high is not None:
@@ -168,7 +169,7 @@ def about_interval(overloads: bool, gpus_high: int | None) -> Iterator[PlanWarni
 
 
 def about_limits(deployments: Aggregated, k: int) -> Iterator[PlanWarning]:
-    """A limit of which a little slack would save many GPUs."""
+    """A limit of which a little slack would save many GPUs, some of them bought: idle ones of a server cost as much."""
     question, evaluated, index = deployments.question, deployments.evaluated, int(deployments.index[k])
     bound = Bound(int(evaluated.capacity.bound[index]))
     if bound not in LIMITS:
@@ -180,10 +181,9 @@ def about_limits(deployments: Aggregated, k: int) -> Iterator[PlanWarning]:
     state, latencies = evaluated.state.take(only), evaluated.latencies
     at = Percentiles(ttft_s=latencies.ttft_s[only], itl_s=latencies.itl_s[only], e2e_s=latencies.e2e_s[only])
     eased = capacity(state, at, slack, question.scenario.deployment.max_utilization)
-    spares = question.scenario.deployment.spare_instances
-    now = int(deployments.instances[k])
-    then = int(instances_needed(question.demand.sustained_rps, eased.rps)[0]) + spares
-    if then <= WORTH_TELLING * now:
+    then = aggregated(question, evaluated, only, instances_needed(question.demand.sustained_rps, eased.rps))
+    now, bought = int(deployments.instances[k]), int(deployments.gpus_bought[k])
+    if then.instances[0] <= WORTH_TELLING * now and then.gpus_bought[0] < bought:
         relaxed = limit * SLACK * MS_PER_S
         gpus = evaluated.candidates.rows[index].gpus
         yield PlanWarning(
@@ -191,7 +191,7 @@ def about_limits(deployments: Aggregated, k: int) -> Iterator[PlanWarning]:
             severity="warning",
             source="load model",
             message=f"The {name} limit costs GPUs: by estimate, with {ms(relaxed)} instead of {ms(limit * MS_PER_S)}, "
-            f"{count(then * gpus)} would do instead of {count(now * gpus)}.",
+            f"{count(then.gpus[0])} would do instead of {count(now * gpus)}.",
         )
 
 

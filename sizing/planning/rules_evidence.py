@@ -12,7 +12,7 @@ from sizing.catalog.engines import engines
 from sizing.catalog.gpu_rows import gpus
 from sizing.catalog.measured import measurements, well_measured
 from sizing.catalog.precisions import precisions, wide_flops
-from sizing.evidence.cases import Case, LayoutKind, case_of
+from sizing.evidence.cases import LayoutKind, PredictionCase, case_of
 from sizing.evidence.extrapolation import extrapolated
 from sizing.evidence.processors import PUBLISHED_BY, evidence_of, measured_alike
 from sizing.question.configuration import Configuration
@@ -20,7 +20,7 @@ from sizing.question.configuration import Configuration
 PIPELINE_EFFICIENCY = constant("pipeline_efficiency")
 
 SOURCE = "evidence library"
-"""Where it was looked."""
+"""What a warning names as the place where measurements were looked for."""
 
 LAYOUTS: dict[LayoutKind, str] = {
     "pipeline": "pipeline stages (PP)",
@@ -104,7 +104,7 @@ def _about_processor(row: Configuration) -> PlanWarning:
     )
 
 
-def _about_engine(row: Configuration, case: Case) -> PlanWarning:
+def _about_engine(row: Configuration, case: PredictionCase) -> PlanWarning:
     engine = row.engine
     borrowed = engine.surrogate != engine.id
     instead = f": step times of {engines()[engine.surrogate].label} are used" if borrowed else ""

@@ -14,6 +14,7 @@ from sizing.base.format import count, significant
 from sizing.base.result import Fix, PlanWarning
 from sizing.base.units import BILLION
 from sizing.catalog import Gpu, System, gpus, lead_times, systems
+from sizing.deployments.layouts import TP_SIZES
 from sizing.prices.hardware import HardwareOption
 from sizing.prices.packing import systems_for_both
 from sizing.prices.system_price import ASKED_OF_ANYBODY, BASIS_WORDS
@@ -26,9 +27,6 @@ NVLINK_PARAMS = constant("nvlink_preferred_params_b") * BILLION
 
 SERVER_GPUS = 8
 """The most GPUs that one server holds; a larger scale-up domain is a rack."""
-
-TP_SIZES = (1, 2, 4, 8, 16)
-"""Tensor parallelism that may be proposed: the sizes that servers and racks hold."""
 
 AIR_COOLED_RACK_KW = constant("air_cooled_rack_kw")
 
@@ -80,8 +78,7 @@ def _about_spans(question: Question, row: Configuration, option: HardwareOption)
             code="tp_not_dividing_kv_heads",
             severity="warning",
             source="vLLM and TensorRT-LLM replicate KV heads when TP exceeds them",
-            message=f"TP{row.tp} does not divide the {model.kv_heads} KV heads: heads are copied and KV memory "
-            f"is wasted.",
+            message=f"{_undivided(row.tp, model.kv_heads)}: KV memory is wasted.",
             fix=_dividing_tp(question),
         )
     in_one_rack = row.gpus <= gpu.domain_gpus and gpu.domain_gpus > SERVER_GPUS
@@ -93,6 +90,13 @@ def _about_spans(question: Question, row: Configuration, option: HardwareOption)
             message=f"One instance needs {row.gpus} GPUs and spans several servers: it depends on the network "
             f"between them.",
         )
+
+
+def _undivided(tp: int, kv_heads: int) -> str:
+    """What becomes of KV heads that a TP group cannot share evenly."""
+    if kv_heads == 1:
+        return f"The model has a single KV head, of which each of the {tp} GPUs of a TP group keeps a copy"
+    return f"TP{tp} does not divide the {kv_heads} KV heads, so that heads are copied"
 
 
 def _dividing_tp(question: Question) -> Fix | None:

@@ -38,6 +38,9 @@ STATEMENTS: Mapping[Kind, str] = MappingProxyType(
 )
 """What each kind of reason states, without its source."""
 
+OF_THE_MODEL: frozenset[Kind] = frozenset({"heads", "layers", "dense", "experts_uneven"})
+"""Kinds that follow from the model's own numbers by arithmetic: where these were read is no source for the layout."""
+
 
 def because(stated: Support, gpu: str) -> str:
     """Why something does not run, or is not known to, with the source; ``gpu`` is the GPU's name."""
@@ -52,5 +55,5 @@ def because(stated: Support, gpu: str) -> str:
         block=BLOCK,
     )
     note = f": {why.note}" if why.note else ""
-    source = ", ".join(filter(None, (stated.source, stated.date)))
+    source = "" if why.kind in OF_THE_MODEL else ", ".join(filter(None, (stated.source, stated.date)))
     return f"{statement}{note}{f' ({source})' if source else ''}."

@@ -100,10 +100,10 @@ def _refusals(question: Question, gpu: Gpu) -> Iterator[Refusal]:
     for engine in engines_allowed(allowed, gpu):
         for precision in formats_tried(model, gpu, engine, allowed):
             stated = support(engine, gpu, model, precision)
-            if stated.status == "no":
-                yield Refusal(support=stated, engine=engine.id, precision=precision)
-            elif not named_enough(stated, allowed):
+            if not named_enough(stated, allowed):  # before what such an engine says of the model: nobody asked it
                 yield Refusal(support=_unnamed(stated, engine.id, gpu), engine=engine.id, precision=precision)
+            elif stated.status == "no":
+                yield Refusal(support=stated, engine=engine.id, precision=precision)
             else:
                 running = LayoutSupport(engine, gpu, model, precision, stated, allowed.speculates)
                 yield from _refused_layouts(running, tried, allowed)

@@ -38,11 +38,12 @@ def in_order_of_size(kinds: tuple[Counts, ...], c: int) -> tuple[int, int, int, 
 
 
 @compiled
-def spread_over(large: int, size: int, joined: int, unpriced: int) -> int:
-    """Twice the systems that one instance spans, one more without a price; far more where no fabric joins them."""
+def spread_over(large: int, size: int, hosts: int, joined: int, unpriced: int) -> int:
+    """Twice the hosts of the systems that one instance spans, one more without a price; far more where no fabric joins
+    these systems."""
     spans = -(-large // size)
     apart = APART if spans > 1 and joined == 0 else 0
-    return 2 * (spans + apart) + unpriced
+    return 2 * (spans * hosts + apart) + unpriced
 
 
 def _entry(sources: str) -> Callable[..., None]:
@@ -58,7 +59,7 @@ def _entry(sources: str) -> Callable[..., None]:
         chosen: Counts,
         systems: Counts,
     ) -> None:
-        first, counts, sizes, joined, unpriced, usd = offers
+        first, counts, sizes, hosts, joined, unpriced, usd = offers
         spares, lost = reserve
         for c in range(len(gpu) if len(sources) > 0 else 0):
             n_large, large, n_small, small = in_order_of_size(kinds, c)
@@ -66,7 +67,7 @@ def _entry(sources: str) -> Callable[..., None]:
             end = begin + counts[gpu[c]]
             least, cheapest, fewest = MOST, np.inf, MOST
             for k in range(begin, end):
-                spread = spread_over(large, sizes[k], joined[k], unpriced[k])
+                spread = spread_over(large, sizes[k], hosts[k], joined[k], unpriced[k])
                 if spread <= least:
                     held_large = held_in_systems(n_large, large, sizes[k], spares, lost)
                     held_small = held_in_systems(n_small, small, sizes[k], spares, lost)
@@ -74,7 +75,7 @@ def _entry(sources: str) -> Callable[..., None]:
                     cheapest = price if spread < least else min(cheapest, price)
                     least = spread
             for k in range(begin, end):
-                if spread_over(large, sizes[k], joined[k], unpriced[k]) == least:
+                if spread_over(large, sizes[k], hosts[k], joined[k], unpriced[k]) == least:
                     held_large = held_in_systems(n_large, large, sizes[k], spares, lost)
                     held_small = held_in_systems(n_small, small, sizes[k], spares, lost)
                     number = shared_systems(held_large, large, held_small, small, sizes[k])
@@ -89,10 +90,10 @@ cheapest_of_each: Any = _entry(digest(packing.__file__))
 """``cheapest_of_each(gpu, kinds, reserve, offers, tie, chosen, systems)``: the option that each candidate takes and how
 many of it, into ``chosen`` (C,) and ``systems`` (C,).
 
-Of the options in which one instance spans the fewest systems, joined by a fabric before those that are not, priced
+Of the options in which one instance spans the fewest hosts, joined by a fabric before those that are not, priced
 before unpriced, those of the least price; of these, within ``tie``, the one with the fewest systems, of these the
 first. ``gpu`` (C,): which GPU; ``kinds``, (C,) each: instances that work and GPUs per instance of the one kind and of
 the other; ``reserve``: spares and what may be lost (:func:`sizing.prices.packing.held_in_systems`).
-``offers``: by GPU its first option and their number, then by option its GPUs, whether a fabric joins several, whether
-it has no price, and its USD/h, 0 where that is not known.
+``offers``: by GPU its first option and their number, then by option its GPUs, its hosts, whether a fabric joins
+several, whether it has no price, and its USD/h, 0 where that is not known.
 """

@@ -92,12 +92,13 @@ class Offers:
         self.counts: Counts = np.array([len(options) for options in options_by_gpu], dtype=np.int64)
         self.first: Counts = np.cumsum(self.counts) - self.counts
         self.gpus: Counts = system_sizes(np.array([option.gpus for option in flat], dtype=np.int64))
+        self.hosts: Counts = np.array([option.hosts for option in flat], dtype=np.int64)
         self.joined: Counts = np.array([bool(option.fabric) for option in flat], dtype=np.int64)
         self.unpriced: Counts = np.array([not option.priced for option in flat], dtype=np.int64)
         self.usd_per_hour: Floats = np.array([option.usd_per_hour for option in flat], dtype=np.float64)
         self.power_kw: Floats = np.array([option.power_kw for option in flat], dtype=np.float64)
         self.ranked_by = (
-            *(self.first, self.counts, self.gpus, self.joined, self.unpriced),
+            *(self.first, self.counts, self.gpus, self.hosts, self.joined, self.unpriced),
             np.nan_to_num(self.usd_per_hour),
         )
 
@@ -116,7 +117,7 @@ def cheapest_option(
     ``beside``: instances and GPUs per instance of a second kind that shares the systems (disaggregated pools).
     ``reserve``: what there has to be room for beside these ``instances``.
 
-    First an option in which one instance spans the fewest systems (an instance that fits is never spread over several)
+    First an option in which one instance spans the fewest hosts (an instance that fits is never spread over several)
     and that has a fabric where it spans several, then one whose price is known, then the least ``systems x USD/h``,
     then the fewest systems, then the listed order.
     Raises SizingError for a GPU without options or malformed counts.

@@ -70,6 +70,9 @@ class HardwareOption:
     price_basis: PriceBasis | None = None
     racked: bool = True
     dates: tuple[str, ...] = ()
+    hosts: int = 1
+    """Machines of which it consists: several only of a TPU slice, which is rented as one, and which one instance of a
+    model takes whole, because the hosts of a slice are one program."""
     fabric: str = ""
     """The RDMA network between several of these, empty where none is known: then nothing spans two of them."""
 
@@ -225,6 +228,7 @@ def _instance(row: CloudInstance, gpu: Gpu, own: GpuHourPrice | None) -> Hardwar
         region=row.region,
         price_basis=row.price_basis if usd is not None and own is None else None,
         dates=() if usd is None else (row.date,) if own is None else dates_of(own),
+        hosts=-(-row.gpus // (gpu.host_gpus or row.gpus)),
         fabric=fabric_of_instance(row.provider, row.instance_type),
     )
 

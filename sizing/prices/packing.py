@@ -68,7 +68,7 @@ class Reserve:
 
 
 NO_RESERVE = Reserve()
-"""Nothing stands by."""
+"""The reserve of a plan that keeps no instance or system beyond the peak."""
 
 
 def held_in_systems(working: Counts, each: Counts, size: Counts, spares: int, lost: int) -> Counts:

@@ -109,14 +109,19 @@ def _listed(system: System) -> Price | None:
     what = "middle" if system.price_typical_usd is None else "typical"
     spread = f", {what} of {low:,.0f} to {high:,.0f} USD" if low < high else ""
     basis = f"Complete system: {middle:,.0f} USD {BASIS_WORDS[system.price_basis]}{spread}"
-    source = f"{system.price_source} ({system.price_date})"
+    source = dated(system.price_source, system.price_date)
     return Price(PriceRange(middle, low, high), "listed", basis, source, system.price_basis, (system.price_date,))
+
+
+def dated(source: str, date: str) -> str:
+    """A source with its date, which is not said twice where the source names it already."""
+    return source if date and date in source else f"{source} ({date})"
 
 
 def source_of(own: SystemPrice | GpuHourPrice) -> str:
     """Where a price of the scenario comes from, with its day where it has one."""
     source = own.source or "scenario: price book"
-    return source if own.date is None else f"{source} ({own.date.isoformat()})"
+    return source if own.date is None else dated(source, own.date.isoformat())
 
 
 def dates_of(own: SystemPrice | GpuHourPrice) -> tuple[str, ...]:
@@ -172,7 +177,7 @@ def street_price(gpu_id: str) -> GpuPrice | None:
     on_basis = [row for row in rows if row.basis == basis]
     every = [end for row in rows for end in _per_gpu(row)]
     middle = median(sum(ends) / len(ends) for ends in map(_per_gpu, on_basis))
-    sources = dict.fromkeys(f"{row.source} ({row.date})" for row in on_basis)
+    sources = dict.fromkeys(dated(row.source, row.date) for row in on_basis)
     dates = tuple(row.date for row in on_basis)
     return GpuPrice(PriceRange(middle, min(every), max(every)), basis, "; ".join(sources), dates)
 

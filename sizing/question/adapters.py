@@ -26,7 +26,7 @@ LONG = 50.0
 
 
 @dataclass(frozen=True, kw_only=True)
-class Adapters:
+class ResidentAdapters:
     """``number`` adapters of ``rank`` at most, ``resident`` of them in the memory of an instance.
 
     ``popularity``: exponent of the Zipf law by which requests ask for them; ``load_bytes_per_s``: at which one that is
@@ -58,15 +58,15 @@ class Adapters:
         return zipf_shares(self.number, self.popularity)
 
 
-NO_ADAPTERS = Adapters()
+NO_ADAPTERS = ResidentAdapters()
 """Requests to the model alone."""
 
 
-def adapters_of(given: AdaptersAsked | None) -> Adapters:
+def adapters_of(given: AdaptersAsked | None) -> ResidentAdapters:
     """What a scenario says of adapters, with what it leaves out."""
     if given is None:
         return NO_ADAPTERS
-    return Adapters(
+    return ResidentAdapters(
         number=given.number,
         rank=given.rank,
         resident=given.resident or min(given.number, RESIDENT),

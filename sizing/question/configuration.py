@@ -11,7 +11,7 @@ from sizing.catalog.engines import Engine, engines
 from sizing.catalog.gpu import Gpu
 from sizing.catalog.model import Model
 from sizing.catalog.precisions import Precision, precisions
-from sizing.question.adapters import NO_ADAPTERS, Adapters
+from sizing.question.adapters import NO_ADAPTERS, ResidentAdapters
 from sizing.question.speculation import NO_SPECULATION, Speculation
 
 
@@ -33,7 +33,7 @@ class Configuration:
     dp: int = 1
     batch_limit: int | None = None
     speculation: Speculation = NO_SPECULATION
-    adapters: Adapters = NO_ADAPTERS
+    adapters: ResidentAdapters = NO_ADAPTERS
 
     @property
     def gpus(self) -> int:
@@ -107,7 +107,7 @@ class Allowed:
     gpus_named: bool = False
     memory_fraction: float | None = None
     speculation: Speculation = NO_SPECULATION
-    adapters: Adapters = NO_ADAPTERS
+    adapters: ResidentAdapters = NO_ADAPTERS
 
     @property
     def speculates(self) -> bool:

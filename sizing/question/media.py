@@ -71,7 +71,7 @@ class Media:
 
 
 NO_MEDIA = Media()
-"""Text alone."""
+"""What requests of text alone take beside it: nothing."""
 
 
 def media_of(workload: Workload, model: Model) -> Media:

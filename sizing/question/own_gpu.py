@@ -1,11 +1,12 @@
-"""An accelerator of the scenario's own as the engine knows those of the catalogue."""
+"""An accelerator of the scenario's own as the engine knows those of the catalogue, and what any is called."""
 
 from __future__ import annotations
 
 from sizing.base.units import GB, TRILLION
 from sizing.catalog.gpu import Gpu
-from sizing.catalog.gpu_rows import ASSUMED_PCIE_GENERATION, pcie_bytes_per_s
-from sizing.scenario.schema import CustomGpu
+from sizing.catalog.gpu_rows import ASSUMED_PCIE_GENERATION, gpus, pcie_bytes_per_s
+from sizing.catalog.slices import slice_by_id
+from sizing.scenario.schema import CustomGpu, Scenario
 
 DEFAULT_DOMAIN_GPUS = 8
 """A link given without a domain is taken to join the eight accelerators of one server."""
@@ -46,6 +47,15 @@ def gpu_of(card: CustomGpu) -> Gpu:
         notes="; ".join(notes),
         custom=True,
     )
+
+
+def accelerator_name(gpu_id: str, scenario: Scenario) -> str:
+    """What an accelerator is called: one of the scenario's own, of the catalogue or a slice of one; else its id."""
+    own = next((card for card in scenario.deployment.custom_gpus if card.id == gpu_id), None)
+    if own is not None:
+        return own.label
+    known = gpus().get(gpu_id) or slice_by_id(gpu_id, gpus())
+    return gpu_id if known is None else known.name
 
 
 def _rate(tflops: float | None) -> float | None:

@@ -21,7 +21,7 @@ from sizing.catalog.gpu import Gpu
 from sizing.catalog.measured import measurements
 from sizing.catalog.model import Model
 from sizing.catalog.precisions import Precision, precisions, resolve_kv_precision, resolve_precision
-from sizing.catalog.slices import has_slice, slice_by_id, slice_of
+from sizing.catalog.slices import has_slice, slice_of
 from sizing.question.adapters import adapters_of
 from sizing.question.benchmark import ResolvedBenchmark, is_of_model, resolve_benchmark
 from sizing.question.configuration import Allowed
@@ -29,7 +29,7 @@ from sizing.question.length_distributions import LengthDistribution, distributio
 from sizing.question.limits import LatencyLimits
 from sizing.question.media import Media, media_of
 from sizing.question.named_model import assumed
-from sizing.question.own_gpu import gpu_of
+from sizing.question.own_gpu import accelerator_name, gpu_of
 from sizing.question.prices import prices_of
 from sizing.question.reused import CacheState, Reused, cache_routing, reused_by_sessions, reused_by_trace
 from sizing.question.speculation import NO_SPECULATION, Speculation, asked_for
@@ -97,9 +97,7 @@ class Question:
 
     def gpu_name(self, gpu_id: str) -> str:
         """What an accelerator is called: one of the scenario's own, or of the catalogue; else its id."""
-        own = next((gpu for gpu in self.gpus if gpu.id == gpu_id), None)
-        known = own or gpus().get(gpu_id) or slice_by_id(gpu_id, gpus())
-        return gpu_id if known is None else known.name
+        return accelerator_name(gpu_id, self.scenario)
 
     @property
     def longest_tokens(self) -> float:

@@ -35,7 +35,7 @@ class Simulated(TypedDict):
     source: str
 
 
-class Counts(TypedDict):
+class RequestCounts(TypedDict):
     """Requests by what became of them, as fields of the result."""
 
     finished: int
@@ -186,7 +186,7 @@ def _simulated(name: str, deployment: SimulatedDeployment) -> Simulated:
     }
 
 
-def _counts(outcome: SimulationCounts) -> Counts:
+def _counts(outcome: SimulationCounts) -> RequestCounts:
     return {
         "finished": outcome.finished,
         "rejected": outcome.rejected,

@@ -85,7 +85,7 @@ class BlockTrace:
         return draws if routing == "random" else draws[self.sessions()]
 
     def take(self, kept: Counts) -> BlockTrace:
-        """The requests at ``kept``."""
+        """The trace of those requests alone whose places are ``kept`` (K,)."""
         sizes = np.diff(self.starts)[kept]
         parts = [self.blocks[self.starts[r] : self.starts[r + 1]] for r in kept]
         return BlockTrace(

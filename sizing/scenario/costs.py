@@ -7,13 +7,10 @@ from typing import Annotated
 from pydantic import Field, model_validator
 
 from sizing.base.choices import Facility, HybridBase, LeftOut, Licence, Purchase
-from sizing.scenario.bounds import MAX_USD
-from sizing.scenario.part import ScenarioPart
+from sizing.scenario.part import Name, ScenarioPart, Usd
 
-Usd = Annotated[float, Field(ge=0, le=MAX_USD, allow_inf_nan=False)]
 Percent = Annotated[float, Field(ge=0, le=1000, allow_inf_nan=False)]
 Share = Annotated[float, Field(ge=0, le=100, allow_inf_nan=False)]
-Name = Annotated[str, Field(min_length=1, max_length=120)]
 Residual = Annotated[float, Field(ge=0, le=90, allow_inf_nan=False)]
 """Percent of a purchase; at 100 % nothing would be written off."""
 

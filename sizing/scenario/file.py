@@ -24,6 +24,9 @@ MAX_FILE_MB = 1
 MAX_FILE_BYTES = MAX_FILE_MB * 1_000_000
 """A scenario is a page of text; with an inline config.json still far below this."""
 
+ELSEWHERE = 0.8
+"""How alike a key of another section has to be to be proposed. Chosen: it is the same key in the wrong place, or one
+letter off; for less, the keys of the section itself say more."""
 LONGEST_KEY, LONGEST_PATH, LONGEST_VALUE = 80, 200, 60
 """Characters of a key, of a path of keys and of a value that a sentence shows."""
 
@@ -240,7 +243,7 @@ def _unknown_key(path: list[str]) -> str:
         beside = shown(section[-1], LONGEST_KEY) if section else "the scenario"
         return f"{where}: cannot stand beside the other keys of {beside}: keep one of them."
     longer = [one for one in known if key in one.split("_")]
-    near = nearest_names(key, known) or longer or nearest_names(key, _all_keys(Scenario))
+    near = nearest_names(key, known) or longer or nearest_names(key, _all_keys(Scenario), cutoff=ELSEWHERE)
     hint = f" Did you mean {' or '.join(near)}?" if near else f" Known keys: {', '.join(sorted(known))}."
     return f"{where}: unknown key.{hint}"
 

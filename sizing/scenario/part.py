@@ -4,9 +4,15 @@ from __future__ import annotations
 
 import typing
 from collections.abc import Iterator
+from typing import Annotated
 
-from pydantic import BaseModel, ConfigDict, ValidationInfo, field_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationInfo, field_validator
 from pydantic.fields import FieldInfo
+
+from sizing.scenario.bounds import MAX_USD
+
+Usd = Annotated[float, Field(ge=0, le=MAX_USD, allow_inf_nan=False)]
+Name = Annotated[str, Field(min_length=1, max_length=120)]
 
 
 class ScenarioPart(BaseModel):

@@ -7,11 +7,8 @@ from typing import Annotated
 
 from pydantic import BeforeValidator, Field
 
-from sizing.scenario.bounds import MAX_USD
-from sizing.scenario.part import ScenarioPart
+from sizing.scenario.part import Name, ScenarioPart, Usd
 
-Usd = Annotated[float, Field(ge=0, le=MAX_USD, allow_inf_nan=False)]
-Name = Annotated[str, Field(min_length=1, max_length=120)]
 Source = Annotated[str, Field(max_length=300)]
 
 

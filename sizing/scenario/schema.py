@@ -36,9 +36,9 @@ from sizing.scenario.bounds import MAX_CV, MAX_RPS, MAX_TOKENS
 from sizing.scenario.costs import Costs
 from sizing.scenario.media import Images, PerRequest
 from sizing.scenario.model_asked import ModelAsked, Name
-from sizing.scenario.part import ScenarioPart
+from sizing.scenario.part import ScenarioPart, Usd
 from sizing.scenario.prefix_reuse import TraceReuse
-from sizing.scenario.prices import Prices, Usd
+from sizing.scenario.prices import Prices
 from sizing.scenario.sessions import DERIVED_KEYS, Sessions, with_derived
 from sizing.scenario.stages import MOST_STAGES, PipelineStage
 from sizing.scenario.traffic import Arrivals, Length, Profile, Tokens, TraceArrivals
@@ -367,6 +367,8 @@ class Benchmark(ScenarioPart):
     (``sizing.calibration.fit``).
 
     ``model`` left out means the scenario's; ``gpus`` all that served the load, replicas together, or one instance.
+    ``sequence_ms``: what each running sequence adds to a step beyond the prediction, where that is known beside the
+    points, as live windows teach it; the points calibrate the rest.
     """
 
     source: str = Field(default="", max_length=bounds.LONGEST_SOURCE)
@@ -380,6 +382,7 @@ class Benchmark(ScenarioPart):
     pp: int = Field(default=1, ge=1, le=64)
     ep: int = Field(default=1, ge=1, le=128)
     dp: int = Field(default=1, ge=1, le=128)
+    sequence_ms: Annotated[float, Field(ge=0, le=1e4, allow_inf_nan=False)] = 0.0
     points: list[BenchmarkPoint] = Field(min_length=1, max_length=200)
 
 

@@ -1,10 +1,11 @@
-"""Reading traces of real traffic: CSV or JSON Lines (also compressed) or Parquet, in chunks, every row checked.
+"""Reading traces of real traffic: CSV, JSON (also compressed) or Parquet, in chunks, every row checked.
 
-Own format: ``timestamp`` (seconds, or date and time), ``input_tokens``, ``output_tokens`` and, optionally,
-``cached_tokens``. Also read: Azure LLM inference traces 2023 (``TIMESTAMP, ContextTokens, GeneratedTokens``), Mooncake
-and what AIPerf and Dynamo replay (``timestamp_ms`` or ``timestamp`` in ms, ``input_length``, ``output_length``,
-``hash_ids`` or ``prefix_tokens_seen_before``), Bailian (the same with ``chat_id``, in s), BurstGPT (``Request tokens``,
-``Response tokens``) and Splitwise (``arrival_timestamp``, ``prompt_size``, ``token_size``).
+Own format: ``timestamp`` (seconds, Unix time in s, ms, us or ns, or date and time), ``input_tokens``,
+``output_tokens`` and, optionally, ``cached_tokens``. Also read: Azure LLM inference traces 2023 and 2024 (``TIMESTAMP,
+ContextTokens, GeneratedTokens``), Mooncake and what AIPerf and Dynamo replay (``timestamp_ms`` or ``timestamp`` in ms,
+``input_length``, ``output_length``, ``hash_ids`` or ``prefix_tokens_seen_before``), Bailian (the same with ``chat_id``,
+in s), BurstGPT (``Request tokens``, ``Response tokens``), Splitwise (``arrival_timestamp``, ``prompt_size``,
+``token_size``), and the objects of :mod:`sizing.scenario.trace_rows`.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from hashlib import sha256
 from pathlib import Path
 
 import numpy as np
@@ -49,18 +51,26 @@ LARGEST, LONGEST_NUMBER = 1e300, 300
 SAME_SPEED = 1e-3
 """A peak that differs from the trace's by less is the same one, rounded."""
 
-UNANSWERED = "response tokens"
-"""BurstGPT's column of output tokens, which is 0 where a request failed."""
+UNANSWERED = ("response tokens", "output_length", "generatedtokens", "token_size")
+"""Columns of output tokens of published traces, which are 0 where a request failed: BurstGPT and its like."""
+
+UNIX_TIMES = ((1e17, 1e9), (1e14, 1e6), (1e11, MS_PER_S))
+"""From which number on a time counts nanoseconds, microseconds or milliseconds since 1970, and how many make a second:
+in seconds, 1e11 would be the year 5138."""
 
 NAMES = {
-    "timestamp": ("timestamp", "time", "timestamp_ms", "arrived_at", "arrival_timestamp"),
+    "timestamp": (
+        *("timestamp", "time", "timestamp_ms", "arrived_at", "arrival_timestamp", "arrival_time", "arrival_time_ms"),
+        *("start_time", "starttime", "created", "created_at"),
+    ),
     "input_tokens": (
         *("input_tokens", "contexttokens", "input_length", "prompt_tokens", "num_prefill_tokens"),
-        *("request tokens", "prompt_size"),
+        *("request tokens", "prompt_size", "prompt_len", "prompt_length", "input_len", "num_prompt_tokens"),
+        *("prompttokens"),
     ),
     "output_tokens": (
         *("output_tokens", "generatedtokens", "output_length", "completion_tokens", "num_decode_tokens"),
-        *(UNANSWERED, "token_size"),
+        *("response tokens", "token_size", "output_len", "num_output_tokens", "completiontokens"),
     ),
     "cached_tokens": ("cached_tokens", "prefix_tokens_seen_before", "prefix_cached_tokens"),
     "hash_ids": ("hash_ids",),
@@ -91,6 +101,14 @@ class Trace:
     def mean_rps(self) -> float:
         """Mean rate over the trace."""
         return len(self) / max(self.duration_s, SHORTEST_TRACE_S)
+
+    @property
+    def digest(self) -> str:
+        """Hexadecimal SHA-256 of the requests with name and notes: equal traces have the same."""
+        digest = sha256(repr((self.name, self.notes)).encode())
+        for rows in (self.time_s, self.tokens):
+            digest.update(np.ascontiguousarray(rows).data)
+        return digest.hexdigest()
 
     def until(self, seconds: float) -> Trace:
         """The requests of the first ``seconds``; at least the first one."""
@@ -154,14 +172,14 @@ def read_trace(path: Path, *, max_tokens: float | None = None) -> Trace:
     notes = list(reuse.notes(path.name))
     if unanswered:
         left_out = "1 request" if unanswered == 1 else f"{unanswered:,} requests"
-        notes.append(f"{path.name}: left out {left_out} without an answer (0 response tokens).")
+        notes.append(f"{path.name}: left out {left_out} without an answer (0 output tokens).")
     trace = _in_order(path.name, np.concatenate(times), np.concatenate(tokens, axis=1), notes)
     return replace(trace, reuse=reuse.replayed(path.name) if reuse.has_blocks else None)
 
 
 def _answered(frame: pd.DataFrame) -> pd.DataFrame:
-    """A chunk without the requests of BurstGPT that failed; of other traces all of it."""
-    if not frame.attrs[UNANSWERED]:
+    """A chunk without the requests of published traces that failed; of other traces all of it."""
+    if not frame.attrs["unanswered"]:
         return frame
     answered: pd.DataFrame = frame[_numbers(frame["output_tokens"]) != 0.0]
     return answered.reset_index(drop=True)
@@ -208,9 +226,9 @@ def _frames(path: Path) -> Iterator[tuple[pd.DataFrame, bool]]:
                 [f"{path.name} lacks {', '.join(missing)} (found: {shown(', '.join(map(str, frame.columns)), 200)})."]
             )
         mooncake = "input_length" in by_lower and "chat_id" not in by_lower
-        milliseconds = str(chosen["timestamp"]).strip().lower() == "timestamp_ms" or mooncake
+        milliseconds = str(chosen["timestamp"]).strip().lower().endswith("_ms") or mooncake
         named = pd.DataFrame({own: frame[name] for own, name in chosen.items() if name is not None})
-        named.attrs[UNANSWERED] = chosen["output_tokens"] == by_lower.get(UNANSWERED)
+        named.attrs["unanswered"] = str(chosen["output_tokens"]).strip().lower() in UNANSWERED
         yield named, milliseconds
 
 
@@ -219,7 +237,7 @@ def _checked(
 ) -> tuple[Floats, Tokens]:
     """Times in seconds and rows prompt, output, cached of a chunk; what is wrong goes to ``problems``."""
     timestamps = frame["timestamp"]
-    time = _seconds(timestamps) / (MS_PER_S if milliseconds else 1.0)
+    time = _seconds(timestamps, MS_PER_S if milliseconds else 1.0)
     problems.note(~np.isfinite(time), first_row, timestamps, "timestamp is not a time: “{}”")
     problems.note(time < 0, first_row, timestamps, "timestamp is negative: {}")
     columns = []
@@ -244,6 +262,11 @@ def _checked(
     return time, np.clip(np.rint(np.stack(columns)), 0, MAX_TOKENS).astype(np.int32)
 
 
+def _per_second(time: Floats, stated: float) -> Floats:
+    """How many units of each time make a second: as ``stated``, or by its size where it counts from 1970."""
+    return np.select([time >= least for least, _ in UNIX_TIMES], [unit for _, unit in UNIX_TIMES], default=stated)
+
+
 def _numbers(column: pd.Series) -> Floats:
     """Numbers as they are; NaN for anything else, such as dates, which pandas would count in nanoseconds."""
     kind = pd.api.types
@@ -265,8 +288,10 @@ def _is_beyond_floats(cell: object) -> bool:
     return abs(cell) > LARGEST if isinstance(cell, int) else len(str(cell)) > LONGEST_NUMBER
 
 
-def _seconds(column: pd.Series) -> Floats:
-    """Numbers as they are; dates as seconds since 1970, UTC where no zone is given; NaN for anything else."""
+def _seconds(column: pd.Series, per_second: float) -> Floats:
+    """Numbers by their unit, of which ``per_second`` make a second; dates as seconds since 1970, UTC where no zone is
+    given; NaN for anything else.
+    """
     if pd.api.types.is_timedelta64_dtype(column):
         return np.asarray(column.dt.total_seconds().to_numpy(dtype=np.float64, na_value=np.nan))
     if pd.api.types.is_datetime64_any_dtype(column):  # as a number it would count nanoseconds, or something else
@@ -275,13 +300,16 @@ def _seconds(column: pd.Series) -> Floats:
         return np.full(len(column), np.nan)
     numbers = _coerced(column)
     if numbers.notna().any() or not len(column) or pd.api.types.is_numeric_dtype(column):
-        return numbers.to_numpy(dtype=np.float64, na_value=np.nan)
+        times = numbers.to_numpy(dtype=np.float64, na_value=np.nan)
+        return np.asarray(times / _per_second(times, per_second))
     too_large = np.array([isinstance(cell, int) for cell in column])  # beyond any float, or it would be a number
     return _since_1970(column.mask(too_large))
 
 
 def _since_1970(column: pd.Series) -> Floats:
     """Seconds since 1970 of dates; NaN for anything else."""
+    if column.dtype == object or pd.api.types.is_string_dtype(column):  # logs of Python write 12:30:01,123
+        column = column.astype("string").str.replace(r"(:\d{2}),(?=\d)", r"\1.", regex=True)
     dates = pd.to_datetime(column, errors="coerce", utc=True, format="ISO8601")
     since = dates - pd.Timestamp(0, tz="UTC").as_unit(dates.dt.unit)  # nanoseconds would end in the year 2262
     return np.asarray(since.dt.total_seconds().to_numpy(dtype=np.float64, na_value=np.nan))

@@ -1,4 +1,4 @@
-"""Traces as files: CSV or JSON Lines, also compressed, or Parquet, read in chunks of bounded memory."""
+"""Traces as files: CSV, JSON Lines or a JSON list, also compressed, or Parquet, read in chunks of bounded memory."""
 
 from __future__ import annotations
 
@@ -13,12 +13,14 @@ import zipfile
 import zlib
 from collections.abc import Container, Iterator, Mapping
 from contextlib import ExitStack
+from itertools import islice
 from pathlib import Path
 from typing import IO, Any, cast
 
 import pandas as pd
 
 from sizing.base.errors import InvalidTrace
+from sizing.scenario.trace_rows import flat
 
 ROWS_AT_ONCE = 50_000
 """Rows read at a time. Chosen: because they take some megabytes, and fewer would cost time."""
@@ -27,6 +29,9 @@ LONGEST_LINE = 16 * 1024
 OBJECTS_AT_ONCE, LONGEST_OBJECT = 2_000, 256 * 1024
 """The same of JSON Lines, whose rows name the blocks of their prompts: a million tokens in blocks of 16 are 500 kB, in
 blocks of 512 (Mooncake) 16."""
+
+MOST_OF_A_LIST = 64 << 20
+"""Bytes of a JSON list, which is read as a whole. Chosen: as large as an upload of the page."""
 
 SAVE_AS = "save it as CSV in UTF-8, as JSON Lines, or as Parquet"
 BLOCK = 1 << 16
@@ -58,11 +63,13 @@ def frames_in(path: Path, used: Container[str]) -> Iterator[pd.DataFrame]:
                 yield from _parquet_frames(path, used)
                 return
             lines, text = _text_in(path, held)
-            if text.buffer.peek(BLOCK).removeprefix(codecs.BOM_UTF8).lstrip()[:1] == b"{":  # type: ignore[attr-defined]
-                lines.longest = LONGEST_OBJECT
-                yield from _json_frames(text, path.name)
+            start = text.buffer.peek(BLOCK).removeprefix(codecs.BOM_UTF8).lstrip()  # type: ignore[attr-defined]
+            if start[:1] in (b"{", b"["):
+                lines.longest = LONGEST_OBJECT if start[:1] == b"{" else MOST_OF_A_LIST
+                objects = _objects(text, path.name) if start[:1] == b"{" else _items(text, path.name)
+                yield from _json_frames(objects, path.name)
                 return
-            with pd.read_csv(text, chunksize=ROWS_AT_ONCE, low_memory=False) as reader:
+            with pd.read_csv(text, chunksize=ROWS_AT_ONCE, low_memory=False, sep=_delimiter(start)) as reader:
                 yield from reader
     except InvalidTrace:
         raise
@@ -74,9 +81,14 @@ def frames_in(path: Path, used: Container[str]) -> Iterator[pd.DataFrame]:
         raise InvalidTrace([f"{path.name} {_why(path, error)}."]) from None
 
 
-def _json_frames(text: IO[str], name: str) -> Iterator[pd.DataFrame]:
-    """Chunks of an object a line. Raises InvalidTrace with the line that is none."""
-    rows: list[Mapping[str, Any]] = []
+def _delimiter(start: bytes) -> str:
+    """What stands between the cells of the first line: comma, semicolon (as spreadsheets write it) or tab."""
+    head = start.split(b"\n", 1)[0].decode("utf-8", errors="replace")
+    return max(",;\t", key=head.count)
+
+
+def _objects(text: IO[str], name: str) -> Iterator[Mapping[str, Any]]:
+    """The objects of JSON Lines. Raises InvalidTrace with the line that is none."""
     for number, line in enumerate(text, 1):
         if not line.strip():
             continue
@@ -86,11 +98,27 @@ def _json_frames(text: IO[str], name: str) -> Iterator[pd.DataFrame]:
             row = None
         if not isinstance(row, dict):
             raise InvalidTrace([f"{name}, row {number:,} is no JSON object, as the first is: give one a line."])
-        rows.append(row)
-        if len(rows) == OBJECTS_AT_ONCE:
-            yield pd.DataFrame(rows)
-            rows = []
-    if rows:
+        yield row
+
+
+def _items(text: IO[str], name: str) -> Iterator[Mapping[str, Any]]:
+    """The objects of one JSON list, which is read as a whole. Raises InvalidTrace for a long one and for others."""
+    content = text.read(MOST_OF_A_LIST + 1)
+    if len(content) > MOST_OF_A_LIST:
+        raise InvalidTrace([f"{name} is a JSON list of more than {MOST_OF_A_LIST >> 20} MB: write an object a line."])
+    try:
+        items = json.loads(content)
+    except (ValueError, RecursionError):
+        items = None
+    if not isinstance(items, list) or not all(isinstance(item, dict) for item in items):
+        raise InvalidTrace([f"{name} begins as a JSON list, but is none of objects: {SAVE_AS}."])
+    yield from items
+
+
+def _json_frames(objects: Iterator[Mapping[str, Any]], name: str) -> Iterator[pd.DataFrame]:
+    """Chunks of objects, flattened, without those that are no requests."""
+    requests = (row for item in objects if (row := flat(item, name)) is not None)
+    while rows := list(islice(requests, OBJECTS_AT_ONCE)):
         yield pd.DataFrame(rows)
 
 
@@ -109,7 +137,8 @@ def _why(path: Path, error: Exception) -> str:
 def _uneven_line(path: Path) -> str:
     """The first line with more cells than the head of the table, for which parsing ends."""
     with ExitStack() as held:
-        rows = csv.reader(_text_in(path, held)[1])
+        text = _text_in(path, held)[1]
+        rows = csv.reader(text, delimiter=_delimiter(text.buffer.peek(BLOCK)))  # type: ignore[attr-defined]
         try:
             columns = len(next(cells for cells in rows if cells))
             cells = next(len(cells) for cells in rows if len(cells) > columns)

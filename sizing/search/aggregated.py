@@ -50,7 +50,8 @@ class Aggregated(Deployments):
     rps: Floats
     position: Position
     outrun: Flags
-    """By latency: whether another answers sooner on a :data:`WASTEFUL`-th of the GPUs; never by other objectives."""
+    """Whether another deployment answers sooner on a :data:`WASTEFUL`-th of the GPUs, where latency ranks; False
+    by other objectives."""
 
     @property
     def rows(self) -> Rows:

@@ -12,12 +12,12 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from sizing.base.arrays import ROUNDING, Floats, Rows, least_by_group
+from sizing.base.arrays import ROUNDING, Floats, Rows
 from sizing.base.compiled_rows import non_decreasing, position
 from sizing.question.understand import Question
 from sizing.queueing.capacity import Bound, rate_at_limit
 from sizing.queueing.steady_state import NEARLY_FULL, concurrency_grid
-from sizing.search.screen import Evaluated, instances_needed, under_load
+from sizing.search.screen import Evaluated, fewest_on_gpu, instances_needed, under_load
 
 TRIED = (1.0, 1.1, 1.2, 1.4)
 """Caps tried, as multiples of the concurrency at which the mean gap reaches its limit."""
@@ -61,7 +61,7 @@ def proposals(question: Question, evaluated: Evaluated) -> tuple[Rows, Floats]:
     least = instances_needed(peak, most)
     gpus = least * evaluated.candidates.gpus[able]
     gain = np.flatnonzero(
-        (least < instances_needed(peak, evaluated.capacity.rps[able])) & (gpus < _fewest_on_gpu(peak, evaluated)[able])
+        (least < instances_needed(peak, evaluated.capacity.rps[able])) & (gpus < fewest_on_gpu(peak, evaluated)[able])
     )
     gpus = gpus[gain]
     first = first_of_each(evaluated.candidates.unit[able][gain], gpus, BEST_OF_UNIT)
@@ -74,13 +74,6 @@ def proposals(question: Question, evaluated: Evaluated) -> tuple[Rows, Floats]:
     distinct = np.diff(caps, axis=1, prepend=0.0) > 0  # caps of few sequences round to the same
     useful = distinct.ravel() & (caps.ravel() < evaluated.memory.max_concurrency[row])
     return row[useful], caps.ravel()[useful]
-
-
-def _fewest_on_gpu(peak_rps: float, evaluated: Evaluated) -> Floats:
-    """For each candidate the fewest GPUs of its type with which any candidate carries the peak, shape (C,)."""
-    gpu = evaluated.candidates.gpu_number
-    gpus = instances_needed(peak_rps, evaluated.capacity.rps) * evaluated.candidates.gpus
-    return np.asarray(least_by_group(gpu, gpus, int(gpu.max(initial=-1)) + 1)[gpu])
 
 
 def first_of_each(group: NDArray[np.int64], value: Floats | NDArray[np.int64], count: int) -> Rows:

@@ -52,7 +52,7 @@ class Deployments(Columns, ABC):
     expected_usd_per_hour: Floats
     power_kw: Floats
     factor: Floats
-    """By what is counted is multiplied to rank it (:mod:`sizing.search.preferences`)."""
+    """Factors by which what is counted is multiplied to rank it (:mod:`sizing.search.preferences`)."""
 
     serving: ClassVar[Serving]
     splits: ClassVar[bool] = False

@@ -155,6 +155,7 @@ def well_linked(pools: Pools, options: NDArray[np.object_], inside: Flags) -> Fl
 
 
 def factor_of_pools(question: Question, pools: Pools, linked: Flags) -> Floats:
-    """By what is counted is multiplied, (N,): that of the worse kind of instances and that of splitting."""
+    """The factor by which what is counted is multiplied, (N,): that of the worse kind of instances times that of
+    splitting."""
     of_kinds = np.maximum(*(of_instances(question, pools.evaluated, rows) for rows in (pools.prefill, pools.decode)))
     return np.asarray(of_kinds * np.where(linked, SPLIT, DOUBTFUL_SPLIT))

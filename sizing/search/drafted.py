@@ -13,7 +13,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from sizing.base.arrays import Floats, Rows, least_by_group
+from sizing.base.arrays import Floats, Rows
 from sizing.base.compiled_rows import non_decreasing, position
 from sizing.deployments.candidates import Candidates
 from sizing.deployments.concurrency import running_fit
@@ -23,7 +23,7 @@ from sizing.queueing.capacity import Bound, rate_at_limit
 from sizing.queueing.steady_state import NEARLY_FULL, concurrency_grid
 from sizing.search.batch_limits import first_of_each
 from sizing.search.caution import with_doubt_of_drafts
-from sizing.search.screen import Evaluated, instances_needed, under_load
+from sizing.search.screen import Evaluated, fewest_on_gpu, instances_needed, under_load
 from sizing.steps.speculation import speculated
 
 BEST_OF_UNIT = 2
@@ -68,7 +68,7 @@ def _worth_it(question: Question, evaluated: Evaluated, drafts: Speculation) -> 
         soonest = times.prefill_s[able] + question.traffic.output_tokens * factor * times.decode_s[able, 0]
         return able[first_of_each(unit, soonest, BEST_OF_UNIT)]
     gpus = _fewest(question, evaluated, able, factor)
-    promising = np.flatnonzero(gpus < _fewest_on_gpu(question, evaluated)[able])
+    promising = np.flatnonzero(gpus < fewest_on_gpu(question.demand.sustained_rps, evaluated)[able])
     fewest = first_of_each(unit[promising], gpus[promising], BEST_OF_UNIT)
     # Near a limit that is hardly kept, the fastest layout needs the fewest once its waits are simulated.
     fastest = first_of_each(unit[promising], evaluated.times.decode_s[able[promising], 0], 1)
@@ -99,13 +99,6 @@ def _fewest(question: Question, evaluated: Evaluated, rows: Rows, factor: float)
     rate = non_decreasing(evaluated.state.concurrency[rows] / (gaps * gap))
     most = np.minimum(rate_at_limit(rate, gap, limit), rate[:, -1])
     return np.asarray(instances_needed(question.demand.sustained_rps, most) * evaluated.candidates.gpus[rows])
-
-
-def _fewest_on_gpu(question: Question, evaluated: Evaluated) -> Floats:
-    """For each candidate the fewest GPUs of its type with which any candidate carries the peak, (C,)."""
-    c = evaluated.candidates
-    gpus = instances_needed(question.demand.sustained_rps, evaluated.capacity.rps) * c.gpus
-    return np.asarray(least_by_group(c.gpu_number, gpus, int(c.gpu_number.max(initial=-1)) + 1)[c.gpu_number])
 
 
 def _drafting(question: Question, evaluated: Evaluated, rows: Rows, drafts: Sequence[Speculation]) -> Evaluated:

@@ -222,7 +222,7 @@ def settled(case: Case, result: Needed, requests: int, instances: int | None = N
 
 
 @dataclass(frozen=True, kw_only=True)
-class Latency:
+class InstanceLatency:
     """A latency with a number of instances in seconds; ``alone_s``: about what it is without any wait."""
 
     seconds: float
@@ -230,7 +230,7 @@ class Latency:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Bounds:
+class InstanceBounds:
     """What a search is for: a latency of ``limit_s`` at most, with ``least`` to ``most`` instances.
 
     ``busy``: instances that the load would keep busy all the time, fewer than ``least``.
@@ -242,7 +242,7 @@ class Bounds:
     most: int
 
 
-def fewest_waiting(latency: Callable[[int], Latency], bounds: Bounds, guess: int) -> int | None:
+def fewest_waiting(latency: Callable[[int], InstanceLatency], bounds: InstanceBounds, guess: int) -> int | None:
     """The smallest count at which the latency is within its limit, searched from ``guess``; None when not even the
     most will do.
 
@@ -250,7 +250,7 @@ def fewest_waiting(latency: Callable[[int], Latency], bounds: Bounds, guess: int
     """
     if bounds.most < bounds.least:
         return None
-    known: dict[int, Latency] = {}
+    known: dict[int, InstanceLatency] = {}
     bad, good, trial = bounds.least - 1, None, min(max(guess, bounds.least), bounds.most)
     while good is None or good - bad > max(1, int(RESOLUTION * good)):
         known[trial] = latency(trial)
@@ -264,7 +264,7 @@ def fewest_waiting(latency: Callable[[int], Latency], bounds: Bounds, guess: int
     return good
 
 
-def _next(known: Mapping[int, Latency], bad: int, good: int | None, bounds: Bounds) -> int:
+def _next(known: Mapping[int, InstanceLatency], bad: int, good: int | None, bounds: InstanceBounds) -> int:
     """The count to look at after those that are ``known``, between ``bad`` and ``good``, or above ``bad``."""
     if good is None:
         farther = bad + (1 << (len(known) - 1))
@@ -276,7 +276,7 @@ def _next(known: Mapping[int, Latency], bad: int, good: int | None, bounds: Boun
     return min(max(crossing, bad + 1), good - 1)
 
 
-def _crossing(known: Mapping[int, Latency], ends: Sequence[int], bounds: Bounds) -> int:
+def _crossing(known: Mapping[int, InstanceLatency], ends: Sequence[int], bounds: InstanceBounds) -> int:
     """Where the line through both ends, or through one and no wait at all, meets the limit."""
     points = [(_queue(count, bounds.busy), known[count].seconds) for count in ends]
     (x, y), (other_x, other_y) = points[0], points[1] if len(points) > 1 else (0.0, known[ends[0]].alone_s)

@@ -45,7 +45,7 @@ BEST_OF_UNIT = 2
 """Configurations of each pool kept for every GPU, engine and formats; all their pairs are looked at."""
 
 HALVINGS = 8
-"""Of the distance to the limit of a pool, in which the load within an E2E limit is looked for: to 0.4 % of it."""
+"""How often the distance to the limit of a pool is halved to find the load within an E2E limit: to 0.4 % of it."""
 
 SEVERAL = 2
 """Instances of each kind that pools have at least where the scenario leaves open whether prefill and decode run apart.

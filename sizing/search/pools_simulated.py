@@ -23,7 +23,7 @@ from sizing.deployments.kv_transfer import SETUP_S
 from sizing.question.limits import LatencyLimits
 from sizing.question.understand import Question
 from sizing.search.disaggregated import PoolPairs, disaggregated
-from sizing.search.instances import Bounds, Latency, fewest, fewest_waiting
+from sizing.search.instances import InstanceBounds, InstanceLatency, fewest, fewest_waiting
 from sizing.search.pools import MORE, Pools, fewest_of_a_kind
 from sizing.search.replicas import PlannedPools, PlannedReplicas, arrivals_of, lengths_of, replica_at
 from sizing.search.trials import FAR_ADDEND, LARGEST_BELOW, NEARLY_IDLE, finding, looked_at, share_of
@@ -272,13 +272,13 @@ class NeededPools:
     outcome: SimulationCounts
 
 
-def ttft_at_most(first: FirstTokens, percentile: float, part: float = 1.0) -> Latency:
+def ttft_at_most(first: FirstTokens, percentile: float, part: float = 1.0) -> InstanceLatency:
     """TTFT at a percentile, the upper end of its Monte-Carlo interval; what it would be about, if this is a ``part``
     of the requests."""
     counted = first.ttft_s[int(WARM_UP_SHARE * len(first.ttft_s)) :]
     batches = _percentiles(counted, percentile)
     margin = T_QUANTILE * float(np.std(batches, ddof=1)) / math.sqrt(BATCHES)
-    return Latency(
+    return InstanceLatency(
         seconds=float(np.percentile(counted, percentile)) + margin * math.sqrt(part),
         alone_s=float(np.percentile(first.ttft_s[:FEW_REQUESTS] - first.queue_s[:FEW_REQUESTS], percentile)),
     )
@@ -325,7 +325,7 @@ def needed_pools(case: PoolsCase, guess: tuple[int, int], wins: Wins) -> NeededP
     most = _most(wins, guess[0], decode=least[1])
     farthest = NEARLY_IDLE * (max(guess[0], least[0]) + FAR_ADDEND) if most is None else most
     busy = case.arrivals.rate_rps / stable[0]
-    bounds = Bounds(limit_s=case.limits.ttft_s, busy=busy, least=least[0], most=farthest)
+    bounds = InstanceBounds(limit_s=case.limits.ttft_s, busy=busy, least=least[0], most=farthest)
     smallest = _prefill_instances(case, first_of, bounds, guess[0])
     if smallest is None:
         return None
@@ -343,12 +343,12 @@ def needed_pools(case: PoolsCase, guess: tuple[int, int], wins: Wins) -> NeededP
 
 
 def _prefill_instances(
-    case: PoolsCase, first_of: Callable[[int], FirstTokens], bounds: Bounds, guess: int
+    case: PoolsCase, first_of: Callable[[int], FirstTokens], bounds: InstanceBounds, guess: int
 ) -> int | None:
     """The fewest prefill instances that meet the TTFT limit: short runs say where to look, whole ones decide."""
     percentile, few = case.limits.percentile, replace(case, requests=min(FEW_REQUESTS, case.requests))
 
-    def nearly(instances: int) -> Latency:
+    def nearly(instances: int) -> InstanceLatency:
         return ttft_at_most(first_tokens(few, instances), percentile, few.requests / case.requests)
 
     near = fewest_waiting(nearly, bounds, max(guess, math.ceil(bounds.busy / LIKELY_SHARE)))

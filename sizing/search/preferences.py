@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from sizing.base.arrays import Counts, Flags, Floats, Rows
 from sizing.calibration.benchmark import calibrated_configuration
-from sizing.deployments.candidates import support_factor
+from sizing.deployments.candidates import linked_gpus, support_factor
 from sizing.question.configuration import Configuration
 from sizing.question.understand import Question
 from sizing.search.screen import Evaluated
@@ -77,11 +77,6 @@ def _bytes(row: Configuration) -> float:
     return row.precision.bytes
 
 
-def _joined(row: Configuration) -> float:
-    """GPUs that fast links join."""
-    return float(row.gpu.domain_gpus if row.gpu.has_fast_link else 1)
-
-
 def of_instances(question: Question, evaluated: Evaluated, rows: Rows) -> Floats:
     """The factor of instances of the candidates at ``rows``, (N,): support, format, stages, room for the KV cache."""
     candidates = evaluated.candidates
@@ -90,7 +85,7 @@ def of_instances(question: Question, evaluated: Evaluated, rows: Rows) -> Floats
         support_factor(question.model, candidates, rows)
         * PER_HALVING**halvings
         * np.where(candidates.pp[rows] > 1.0, STAGES, 1.0)
-        * APART ** np.log2(np.maximum(candidates.tp[rows] / candidates.column(_joined, rows), 1.0))
+        * APART ** np.log2(np.maximum(candidates.tp[rows] / candidates.column(linked_gpus, rows), 1.0))
         * _for_room(room(evaluated, rows))
         * np.where(_drafts_unasked(question, evaluated, rows), DRAFTS, 1.0)
         * _measured(question, evaluated, rows)

@@ -51,7 +51,7 @@ class PlannedReplicas:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class PlannedPools(PlannedReplicas):
-    """The same of decode instances, with the ``prefill`` instances and how long a KV cache takes from these."""
+    """Decode instances, with the ``prefill`` instances beside them and how long a KV cache takes from these."""
 
     does_both: ClassVar[bool] = False
 

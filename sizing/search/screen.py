@@ -7,7 +7,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from sizing.base.arrays import PER_ROW, ROUNDING, Columns, Counts, Floats, moved
+from sizing.base.arrays import PER_ROW, ROUNDING, Columns, Counts, Floats, least_by_group, moved
 from sizing.base.choices import Location, StepTimesFrom
 from sizing.base.provenance import StepSource
 from sizing.calibration.benchmark import calibrated_configuration
@@ -270,6 +270,13 @@ def instances_needed(peak_rps: float, rps: Floats) -> Counts:
     As many as :data:`BEYOND_ANY` where one carries nothing.
     """
     return np.maximum(np.ceil(peak_rps / np.maximum(rps, peak_rps / BEYOND_ANY) - ROUNDING), 1.0).astype(np.int64)
+
+
+def fewest_on_gpu(peak_rps: float, evaluated: Evaluated) -> Floats:
+    """For each candidate the fewest GPUs of its type with which any candidate carries the peak, shape (C,)."""
+    gpu = evaluated.candidates.gpu_number
+    gpus = instances_needed(peak_rps, evaluated.capacity.rps) * evaluated.candidates.gpus
+    return np.asarray(least_by_group(gpu, gpus, int(gpu.max(initial=-1)) + 1)[gpu])
 
 
 def reserve_of(question: Question) -> Reserve:

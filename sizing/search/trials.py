@@ -239,7 +239,7 @@ class Tries:
         return largest_stable_rps(Fleet(replicas=(case.replica,)), case.lengths, case.seed, work=case.work)
 
     def under(self, factor: float) -> Tries:
-        """The same candidate under so many times the load; what it carries for ever stays known."""
+        """The candidate under so many times the load; what it carries for ever stays known."""
         arrivals = replace(self.case.arrivals, rate_rps=self.case.arrivals.rate_rps * factor)
         heavier = Tries(replace(self.case, arrivals=arrivals), self.first)
         if "stable_rps" in vars(self):

@@ -35,7 +35,8 @@ bursts is below 1 + 2 x this (:func:`sizing.question.understand.arrival_variabil
 what is above 1."""
 
 Drawn = tuple[Floats, Floats]
-"""Of a chunk: the sum of all gaps up to each request, in mean gaps (M,), and the lengths (4, M). Not to be changed."""
+"""What was drawn for a chunk: the sum of all gaps up to each request, in mean gaps (M,), and the lengths (4, M). It is
+kept and shared, so nothing may change it."""
 
 KEPT = 8
 """Draws kept. Chosen: the search for a number of instances takes four, and the scenario next to it as many."""

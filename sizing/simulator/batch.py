@@ -11,7 +11,7 @@ from sizing.base.compiled import compiled
 from sizing.simulator.layout import FINISH_STEP, NONE, SEQUENCE
 
 Heap = NDArray[np.int64]
-"""That of one replica, (4, S + 1); its rows are named in :mod:`sizing.simulator.layout`."""
+"""The heap of one replica, (4, S + 1); its rows are named in :mod:`sizing.simulator.layout`."""
 
 
 @compiled

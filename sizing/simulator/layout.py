@@ -28,9 +28,9 @@ CHUNK_FIELDS = ("time", "arrived", "prompt", "output", "cached", "group", "start
 has happened to it elsewhere; -1 where nothing has."""
 
 TTFT, ITL, E2E, QUEUE = range(4)
-"""Rows of the histograms."""
+"""Places of the latencies among the histograms of a pool."""
 METRICS = 4
-"""Latencies with a histogram."""
+"""How many latencies have a histogram."""
 
 COUNTED, GOOD, FIRST_SUM, FIRST_COUNT = 0, 1, 2, 2 + METRICS
 """Columns of the sums of a batch: requests, those within every limit, then sum and number of each latency."""
@@ -95,7 +95,7 @@ REPLICA = np.dtype(
         *_counts("ending"),
         *_reals("weight credit hold back busy_s"),
         *_counts("steps"),
-        # Settings of its kind.
+        # What follows are settings of its kind, the same for every replica of that kind.
         *_counts("max_sequences"),
         *_reals("budget kv_tokens waste_tokens tokens_per_step rows_per_sequence launch_s full_pair_s"),
         *_reals("promised_new promised_running promised_most"),

@@ -127,7 +127,7 @@ def _scatter(below: NDArray[Any], size: NDArray[Any]) -> float:
 
 
 def _standard_error(values: Floats) -> float:
-    """Of the mean of at least two values; np.std would take twice the time, of which a search has little."""
+    """Standard error of the mean of at least two values; np.std takes twice the time, of which a search has little."""
     off = values - values.mean()
     return math.sqrt(float(off @ off) / (len(values) - 1) / len(values))
 

@@ -83,10 +83,6 @@ class StepGrid:
         """Largest number of decoding sequences in the grid."""
         return len(self.decode_s) - 1
 
-    def scaled(self, factor: float) -> StepGrid:
-        """All durations times ``factor``: the ends of an interval."""
-        return self.stretched(factor, factor)
-
     def stretched(self, decode: float | Floats, prompt: float) -> StepGrid:
         """Every duration stretched: decode steps by ``decode``, one factor or a column of one per number of sequences,
         prompts by ``prompt``."""
@@ -101,6 +97,12 @@ class StepGrid:
             sliding_pair_s=self.sliding_pair_s * prompt,
             token_s=self.token_s * prompt,
         )
+
+    def with_sequences(self, seconds: float) -> StepGrid:
+        """Every step longer by ``seconds`` for each sequence that decodes in it; below 0 shorter."""
+        if not seconds:
+            return self
+        return replace(self, decode_s=self.decode_s + seconds * np.arange(len(self.decode_s))[:, None])
 
     def fitted_to(self, times: StepTimes, reference: StepTimes, concurrency: Floats) -> StepGrid:
         """The grid with the level of another source: ``times`` over ``reference`` of this configuration (one row each),

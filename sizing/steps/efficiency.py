@@ -154,6 +154,10 @@ class Efficiencies:
         """Overhead of an engine; engines without measurements use the default."""
         return self.engines.get(engine, self.engines["default"])
 
+    def widening(self, family: str) -> float:
+        """Matrix rate of weight-only formats relative to 16-bit weights on a GPU family."""
+        return self.widened.get(family, self.common.weight_only)
+
     def platform(self, engine: str, family: str) -> PlatformFactor:
         """Factors of an engine on a family; 1 where that pair has not been measured."""
         return self.platforms.get(f"{engine} on {family}", NO_FACTOR)

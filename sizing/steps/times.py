@@ -90,7 +90,7 @@ class StepTimes(Columns):
         )
 
 
-class StepSource(Protocol):
+class StepTimeSource(Protocol):
     """A source of step times: measured, kernels with the roofline, or the roofline alone."""
 
     @property

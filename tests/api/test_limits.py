@@ -10,7 +10,7 @@ import pytest
 from starlette.requests import Request
 
 from api.limits import Slots, body_of
-from api.problems import Refused
+from api.problems import RequestRefused
 from tests.loops import awaited
 from tests.patience import PATIENCE_S
 
@@ -21,7 +21,7 @@ def answers(slots: Slots, *computes: Callable[[], object]) -> list[object]:
     async def ask(compute: Callable[[], object]) -> object:
         try:
             return await slots.answer(compute)
-        except Refused as refusal:
+        except RequestRefused as refusal:
             return refusal.problem.status
 
     async def together() -> list[object]:
@@ -35,7 +35,7 @@ def test_a_body_that_comes_too_slowly_is_not_waited_for() -> None:
         await asyncio.sleep(PATIENCE_S)
         return {"type": "http.request"}
 
-    with pytest.raises(Refused) as refusal:
+    with pytest.raises(RequestRefused) as refusal:
         awaited(lambda: body_of(Request({"type": "http"}, receive), seconds=0.01))
     assert refusal.value.problem.status == HTTPStatus.REQUEST_TIMEOUT
 

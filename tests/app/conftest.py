@@ -69,7 +69,7 @@ def runs_take_no_longer_than_in_a_server() -> Iterator[None]:
 def jobs_end_with_their_test() -> Iterator[None]:
     """What a page has started beside it would go on for minutes, beside the next tests."""
     yield
-    for threads in (jobs._pool, jobs._asking):
+    for threads in (jobs._simulating, jobs._asking):
         if threads.cache_info().currsize:
             with pytest.MonkeyPatch.context() as patch:
                 patch.setattr(jobs, "PATIENCE_S", -1.0)

@@ -24,8 +24,8 @@ from sharing.links import Links
 from sharing.links.records import Terms
 from sizing.base.markdown import NO_BREAK
 from tests.app.conftest import APP
-from tests.app.test_shared import report
 from tests.patience import PATIENCE_S
+from tests.sharing.report_example import evil_report
 from tests.tools.source_files import ROOT
 from ui import gate
 from ui.access import OPEN_TO_ALL, Standing, ended, note_who
@@ -212,7 +212,7 @@ def test_without_a_login_other_machines_are_warned_of(
 
 
 def test_who_holds_a_link_sees_it_without_a_login_and_nothing_else(log_in: LogIn, anns_library: Library) -> None:
-    made = Links(anns_library).make(1, 1, report("Shared"), Terms(), by=owner("ann"))
+    made = Links(anns_library).make(1, 1, evil_report("Shared"), Terms(), by=owner("ann"))
     app = log_in(None, "shared")
     assert [one.value for one in app.title] == ["A shared sizing"]
     app.query_params["token"] = made.token
@@ -326,7 +326,7 @@ def test_a_role_that_changed_during_a_session_is_written_down(tmp_path: Path, mo
     for role in (Role.EDITOR, Role.EDITOR, Role.VIEWER, None):
         standing = Standing.IN if role else Standing.WITHOUT_ROLE
         who = Who(standing=standing, actor=Actor(name="vic", role=role), rules=Rules())
-        monkeypatch.setattr("ui.access.noted.who", lambda who=who: who)
+        monkeypatch.setattr("ui.access.session.who", lambda who=who: who)
         note_who()
     assert _acts(audit) == [
         ("logged_in", "vic", "editor"),

@@ -8,7 +8,7 @@ from streamlit.testing.v1 import AppTest
 
 from sizing import Scenario
 from sizing.catalog.precisions import precisions
-from sizing.decision.columns import Column
+from sizing.decision.columns import ComparisonColumn
 from sizing.decision.comparison import compare
 from sizing.decision.outcome import NOTHING
 from tests.app.conftest import APP
@@ -180,13 +180,13 @@ def test_a_column_that_says_nothing_and_one_too_many_are_refused_in_a_sentence(p
 @pytest.mark.parametrize(
     "column",
     [
-        Column(location="cloud", gpu="h100_sxm", precision="fp8", engine="vllm", load=2.5),
-        Column(location="cloud", keep_hardware=True),
-        Column(load=0.5, keep_hardware=True),
-        Column(gpu="vr200"),
+        ComparisonColumn(location="cloud", gpu="h100_sxm", precision="fp8", engine="vllm", load=2.5),
+        ComparisonColumn(location="cloud", keep_hardware=True),
+        ComparisonColumn(load=0.5, keep_hardware=True),
+        ComparisonColumn(gpu="vr200"),
     ],
 )
-def test_a_column_is_found_again_by_its_words(column: Column) -> None:
+def test_a_column_is_found_again_by_its_words(column: ComparisonColumn) -> None:
     assert column_of(column_text(column)) == column
 
 

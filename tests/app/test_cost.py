@@ -154,7 +154,8 @@ def test_charts_show_what_the_engine_says() -> None:
     assert go.Figure(figure.to_dict()).to_plotly_json() == figure.to_plotly_json()  # raises for one it does not know
     drawn = sum(bar.x[list(bar.y).index("Own systems")] for bar in figure.data)
     assert drawn == pytest.approx(own.usd_per_month)
-    assert set(units_table(money)["Sense"]) == {"Allocated", "Used", "At full load", "Next system"}
+    counted = {"Everything provisioned", "The share in use", "At full load", "The next system"}
+    assert set(units_table(money)["Counted"]) == counted
 
 
 def test_thousands_are_grouped_in_tables_of_amounts(page: AppTest) -> None:
@@ -163,8 +164,8 @@ def test_thousands_are_grouped_in_tables_of_amounts(page: AppTest) -> None:
 
 
 def test_amounts_per_request_keep_their_digits_and_name_their_currency(page: AppTest) -> None:
-    (frame,) = (frame for frame in page.dataframe if "Sense" in frame.value)
-    amounts = [name for name in frame.value if name != "Sense"]
+    (frame,) = (frame for frame in page.dataframe if "Counted" in frame.value)
+    amounts = [name for name in frame.value if name != "Counted"]
     assert all(name.startswith("USD per ") for name in amounts)
     columns = json.loads(frame.proto.columns)
     assert all(columns[name]["type_config"]["format"] == "%.3g" for name in amounts)
@@ -279,3 +280,24 @@ def test_parts_of_a_file_add_up_to_the_cent() -> None:
     for _, row in rows[rows["All costs (USD a month)"].notna()].iterrows():
         parts = [row[name] for name in rows if name.endswith("(USD)") and row[name] == row[name]]
         assert sum(parts) == pytest.approx(row["All costs (USD a month)"], abs=0.005 * (len(parts) + 1))
+
+
+PAGE_PX = 1070
+"""What is left for a table beside the navigation in a window of 1440 pixels, as measured."""
+
+
+def test_the_tables_of_ways_fit_beside_the_navigation(page: AppTest) -> None:
+    (ways,) = [frame for frame in page.dataframe if "Way" in frame.value and "What" in frame.value]
+    columns = json.loads(ways.proto.columns)
+    assert set(ways.value) == set(columns)
+    assert sum(columns[name]["width"] for name in ways.value) <= PAGE_PX
+    assert all(ways.value[name].notna().any() for name in ways.value)
+    (parts,) = [frame for frame in page.dataframe if "USD a month" in frame.value and "API" in frame.value]
+    assert list(parts.value["USD a month"])[-1] == "All parts"
+    for name in set(parts.value) - {"USD a month"}:
+        *each, together = parts.value[name]
+        assert sum(one for one in each if one == one) == pytest.approx(together, rel=0.01)
+    (offers,) = [frame for frame in page.dataframe if "Provider" in frame.value]
+    assert [name for name in offers.value if "million" in name] == [
+        f"{what} (USD per million)" for what in ("Input", "Cached input", "Output")
+    ]

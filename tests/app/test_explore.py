@@ -6,7 +6,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from sharing.form.presets import presets
-from sharing.form.problems import BadInput
+from sharing.form.problems import UnreadableInput
 from sizing import plan
 from sizing.base.result import Excluded
 from sizing.explore.frontier import operating_points
@@ -135,7 +135,7 @@ def test_bad_hardware_is_one_sentence(explore: AppTest, what: str, key: str, typ
 def test_amounts_are_read_as_people_type_them() -> None:
     assert read_amount("$50k", "usd") == 50_000
     assert read_amount("16", "gpus") == 16
-    with pytest.raises(BadInput):
+    with pytest.raises(UnreadableInput):
         read_amount("nan", "gpus")
 
 

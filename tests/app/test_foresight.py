@@ -11,7 +11,7 @@ from bench.load_seasons import Recipe, made
 from collectors.questions.load import LoadHistory
 from sharing.author import owner
 from sharing.bonds import Bonds
-from sharing.bonds.records import Place
+from sharing.bonds.records import SourcePlace
 from sharing.library import Library
 from sharing.library.records import ScenarioDraft
 from tests.app.conftest import APP, scenario
@@ -84,7 +84,7 @@ def test_a_scenario_of_the_library_opens_with_its_source(sources_folder: Path, l
         raw = {"schema_version": 1, "name": name, "prometheus": {"url": f"http://127.0.0.1:{free_port()}"}}
         (sources_folder / f"{name}.yaml").write_text(yaml.safe_dump(raw))
     library.add(ScenarioDraft(scenario=scenario("Acme")), by=owner("ann"))
-    Bonds(library).bind(1, Place(source="other"), by=owner("ann"))
+    Bonds(library).bind(1, SourcePlace(source="other"), by=owner("ann"))
     page = app.switch_page("pages/scenarios.py").run()
     page.button(key="scenario_open").click().run()
     page = opened(page)

@@ -36,6 +36,11 @@ def diagnosis(*, offered: bool = True, drift: str | None = None) -> Diagnosis:
         factor_decode=1.35,
         factor_prefill=1.1,
         factor_fixed=0.8,
+        sequence_ms=0.42,
+        sequence_low_ms=0.36,
+        sequence_high_ms=0.48,
+        sequence_identifiable=True,
+        sequence_covariance=(0.0, 0.0, 0.0, 0.002),
         decode_low=1.3,
         decode_high=1.4,
         prefill_low=1.0,
@@ -70,13 +75,15 @@ def app(library: Library) -> AppTest:
 
 def test_accepted_and_undone(app: AppTest, library: Library) -> None:
     assert not app.exception
-    assert {one.label: one.value for one in app.metric}["Decode, times as planned"] == "1.35"
+    shown = {one.label: one for one in app.metric}
+    assert shown["Decode, times as planned"].value == "1.35"
+    assert shown["Each sequence adds"].value == "0.42 ms"
     app.button(key="accept_learned").click().run()
     assert not app.exception
     kept = Calibrations(library).of_scenario(1)
     assert kept is not None
-    assert (kept.calibration.decode, kept.calibration.windows) == (1.35, 4)
-    assert any(text.value.startswith("Accepted 20") and "decode x 1.35" in text.value for text in app.caption)
+    assert (kept.calibration.decode, kept.calibration.windows, kept.calibration.sequence_ms) == (1.35, 4, 0.42)
+    assert any(text.value.startswith("Accepted 20") and "0.42 ms more for each" in text.value for text in app.caption)
     app.button(key="accept_learned").click().run()
     assert any("are accepted already" in one.value for one in app.error)
     app.button(key="undo_learned").click().run()

@@ -77,7 +77,7 @@ def test_an_offer_that_is_used_becomes_a_price_of_ones_own_with_its_source(
     sources = next(frame.value for frame in page.dataframe if [*frame.value] == SOURCES)
     row = sources[sources["Source"].str.contains("gpuhunt")].iloc[0]
     assert row["Source"].startswith("verda 8x in FIN-01, spot, looked up through gpuhunt (20")
-    assert row["Age"] == "your own"
+    assert row["Age"] == "stated in the scenario"
     assert not any("verda" in str(value) for value in page.query_params.values())
 
 

@@ -16,7 +16,7 @@ from sizing.base.choices import Location
 from sizing.base.errors import SizingError
 from sizing.base.format import count, ms, significant
 from sizing.base.result import Plan
-from sizing.decision.columns import Column, columns
+from sizing.decision.columns import ComparisonColumn, columns
 from sizing.decision.comparison import Compared
 from sizing.planning.answered import Answer
 from sizing.scenario.file import scenario_from
@@ -27,13 +27,15 @@ from ui.explore.computed import points_of
 from ui.state import answer_of, plan_of
 
 COLUMNS = st.builds(
-    Column,
+    ComparisonColumn,
     location=st.sampled_from([None, *get_args(Location)]),
     gpu=st.sampled_from(["", *GPUS]),
     precision=st.sampled_from(["", "bf16", "fp8", "int4_awq", "nvfp4"]),
     engine=st.sampled_from(["", "vllm", "trtllm"]),
     load=st.sampled_from([1.0, 2.0]),
-) | st.builds(Column, location=st.sampled_from([None, "cloud"]), load=st.just(2.0), keep_hardware=st.just(True))
+) | st.builds(
+    ComparisonColumn, location=st.sampled_from([None, "cloud"]), load=st.just(2.0), keep_hardware=st.just(True)
+)
 
 
 def bought(plan: Plan) -> dict[str, Any]:
@@ -96,7 +98,7 @@ def a_report_says_it(scenario: Scenario, plan: Plan) -> None:
     assert any(isinstance(block, Table) for block in blocks)
 
 
-def is_one_plan_everywhere(base: Scenario, column: Column) -> bool:
+def is_one_plan_everywhere(base: Scenario, column: ComparisonColumn) -> bool:
     """Whether there is something to compare: otherwise the page says why there is not."""
     try:
         answer = answer_of(base.model_dump_json())
@@ -119,14 +121,14 @@ def is_one_plan_everywhere(base: Scenario, column: Column) -> bool:
 
 @settings(max_examples=6, phases=[Phase.generate])
 @given(base=scenarios(), column=COLUMNS)
-def test_a_column_is_one_plan_everywhere(base: Scenario, column: Column) -> None:
+def test_a_column_is_one_plan_everywhere(base: Scenario, column: ComparisonColumn) -> None:
     assume(is_one_plan_everywhere(base, column))
 
 
 @pytest.mark.slow
 @settings(max_examples=100, phases=[Phase.generate])
 @given(base=scenarios(), column=COLUMNS)
-def test_a_hundred_columns_are_one_plan_everywhere(base: Scenario, column: Column) -> None:
+def test_a_hundred_columns_are_one_plan_everywhere(base: Scenario, column: ComparisonColumn) -> None:
     assume(is_one_plan_everywhere(base, column))
 
 

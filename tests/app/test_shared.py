@@ -12,70 +12,20 @@ from sharing.library.records import ScenarioDraft
 from sharing.links import Links
 from sharing.links.freezing import frozen
 from sharing.links.records import Made, Terms
-from sharing.report.content import (
-    Bullets,
-    Chart,
-    ChartSeries,
-    Column,
-    Fact,
-    Facts,
-    Mark,
-    Paragraph,
-    Released,
-    Report,
-    Section,
-    Table,
-)
+from sharing.report.content import Released
 from sizing.base.version import ENGINE_VERSION
 from tests.app.conftest import APP, scenario
-from tests.inert import TYPED, live
+from tests.inert import live
 from tests.patience import PATIENCE_S
+from tests.sharing.report_example import EVIL, evil_chart, evil_report
 from ui.figures.report import build_report_chart, report_chart_table
 from ui.format import as_markdown
 
-EVIL = " ".join([*TYPED, "$a$ :red[b]"])
 PASSWORD = "correct horse"
 
 
-def chart(draws: str = "line", name: str = EVIL) -> Chart:
-    series = (ChartSeries(name=name, values=(1.0, None, 3.0), low=(0.5, None, 2.0), high=(2.0, None, 4.0)),)
-    marks = (Mark(label=name, axis="y", at=2.0),)
-    return Chart(
-        title=name, draws=draws, x_label=name, y_label=name, x=("a", name, "c"), series=series, marks=marks, base=1.0
-    )  # fmt: skip
-
-
-def report(text: str = EVIL) -> Report:
-    columns = (Column(label=text), Column(label="Cost", unit="USD", holds="money", digits=2), Column(label="n"))
-    blocks = (
-        Paragraph(text=text),
-        Bullets(items=(text, "two")),
-        Facts(
-            facts=(
-                Fact(label=text, value="8", note=text),
-                Fact(label="TTFT", value="1.2\N{NO-BREAK SPACE}s"),
-                Fact(label="Name", value=text),
-            )
-        ),
-        Table(title=text, columns=columns, rows=((text, 1234.5, 0.123456), ("b", None, 3)), note=text),
-        Table(title="Figures", columns=(Column(label="Part"), Column(label="GB")), rows=(("b", 1.5), ("c", None))),
-        chart(name=text),
-    )
-    return Report(
-        title=text,
-        customer=text,
-        made_at=datetime(2026, 11, 22, 9, 30, tzinfo=UTC),
-        engine_version="9.8",
-        data_version="d7",
-        data_date="2026-11-01",
-        released=Released.NOTHING,
-        answer=f"8 GPUs. {text}",
-        sections=(Section(key="answer", title=text, blocks=blocks), Section(key="two", title="Second", blocks=())),
-    )
-
-
 def make(anns_library: Library, terms: Terms | None = None) -> Made:
-    return Links(anns_library).make(1, 1, report(), terms or Terms(), by=owner("ann"))
+    return Links(anns_library).make(1, 1, evil_report(), terms or Terms(), by=owner("ann"))
 
 
 @pytest.fixture
@@ -129,7 +79,7 @@ def test_what_was_stored_is_shown_with_its_versions(anns_library, open_shared):
     ],
 )
 def test_a_link_of_another_engine_opens_and_says_so(anns_library, open_shared, then, sentence):
-    stored = report().model_copy(update={"engine_version": then})
+    stored = evil_report().model_copy(update={"engine_version": then})
     app = open_shared(Links(anns_library).make(1, 1, stored, Terms(), by=owner("ann")).token)
     assert not app.exception
     assert [one.value for one in app.metric] == ["8", "1.2\N{NO-BREAK SPACE}s", as_markdown(EVIL)]
@@ -155,14 +105,14 @@ def test_markup_in_a_report_is_text(anns_library, open_shared):
     assert any("script" in text for text in shown), "it is shown"
     assert [live(text) for text in shown if live(text)] == []
     for draws in ("line", "bar", "stacked", "tornado"):
-        figure = build_report_chart(chart(draws)).to_json()
+        figure = build_report_chart(evil_chart(draws)).to_json()
         assert "<script" not in figure
         assert "&lt;script" in figure or "\\u0026lt;script" in figure
 
 
 @pytest.mark.parametrize("draws", ["line", "bar", "stacked", "tornado"])
 def test_a_chart_has_every_value_of_its_series(draws):
-    one = chart(draws, name="n")
+    one = evil_chart(draws, name="n")
     drawn = [trace for trace in build_report_chart(one).data if trace.name == "n"]
     (values,) = [trace.x if draws == "tornado" else trace.y for trace in drawn]
     base = 1.0 if draws == "tornado" else 0.0

@@ -3,7 +3,9 @@
 import json
 import threading
 import time
+from concurrent.futures import Future
 from pathlib import Path
+from typing import Any
 from urllib.parse import parse_qs, urlparse
 
 import numpy as np
@@ -13,16 +15,20 @@ from streamlit.testing.v1 import AppTest
 from sharing.form.presets import presets
 from sharing.form.trace import in_use
 from sizing.base.format import significant
+from sizing.planning.answered import Answer
 from sizing.replay.simulation_result import SimulationResult
-from sizing.replay.what_if import AS_PLANNED
+from sizing.replay.what_if import AS_PLANNED, WhatIf
+from sizing.scenario.day_profile import at_peak
 from sizing.scenario.schema import Scenario
 from sizing.scenario.trace import read_trace
 from tests.app.pages_text import plain
-from tests.patience import PATIENCE_S
+from tests.patience import PATIENCE_S, until
 from ui.figures.simulated import MOST_POINTS, build_simulated, simulated_alt_text, simulated_table
 from ui.size import jobs
 from ui.size.simulate import PREVIOUS
 from ui.state import TRACE
+from ui.work.plans import NOT_BEGUN, plans
+from ui.work.questions import Cancelled, QueuedQuestion
 
 JOB, DAY = "simulation_job", "day_job"
 FORM = {"isl": "1000", "osl": "100", "rps": "5", "gpu": "H100 SXM5 80GB"}
@@ -192,8 +198,14 @@ def test_a_trace_with_requests_beyond_the_window_is_a_sentence(trace_file: Path)
 
 
 def test_cancelling_stops_a_long_simulation(monkeypatch: pytest.MonkeyPatch) -> None:
-    seen = threading.Event()
-    monkeypatch.setattr(jobs.Job, "heard", lambda job, share: (seen.set(), not job.cancelled.wait(PATIENCE_S))[1])
+    seen, stopped = threading.Event(), QueuedQuestion.heard
+
+    def held(question: QueuedQuestion, share: float) -> bool:
+        seen.set()
+        until(lambda: question.stopping)
+        return stopped(question, share)
+
+    monkeypatch.setattr(QueuedQuestion, "heard", held)
     job = jobs.start_simulation(preset(), hours=200.0, what_if=AS_PLANNED)
     assert seen.wait(PATIENCE_S)
     assert not job.done
@@ -210,6 +222,46 @@ def test_cancelling_stops_a_long_simulation(monkeypatch: pytest.MonkeyPatch) -> 
     figure = build_simulated(found)
     assert len(figure.data) == 3
     assert all(len(line.x) == len(line.y) <= MOST_POINTS for line in figure.data)
+
+
+def test_what_was_simulated_for_one_is_there_for_another_and_anything_else_is_not(trace_file: Path) -> None:
+    scenario, counts = preset(), plans().counts
+    asked: dict[str, Any] = {"hours": 0.11, "what_if": AS_PLANNED}
+    one, before = finished(jobs.start_simulation(scenario, **asked)), counts.computed
+    assert isinstance(one, SimulationResult)
+    renamed = scenario.model_copy(update={"name": "Called otherwise"})
+    assert finished(jobs.start_simulation(renamed, **asked)) is one
+    assert counts.computed == before
+    others: tuple[dict[str, Any], ...] = (
+        {"hours": 0.12},
+        {"what_if": WhatIf(static_batching=True)},
+        {"what_if": WhatIf(fail_minutes=1.0)},
+        {"simulated": at_peak(scenario, 1.0, "poisson")},
+        {"trace": read_trace(trace_file)},
+        {"trace": read_trace(trace_file).until(600.0)},
+    )
+    for other in others:
+        assert finished(jobs.start_simulation(scenario, **asked | other)) is not one
+    assert finished(jobs.start_simulation(Answer.of(scenario), **asked)) == one, "planned already, or first"
+    assert counts.computed == before + len(others) + 1
+
+
+def test_a_simulation_that_waits_says_its_place_and_what_was_cancelled_there_is_no_fault(panel: AppTest) -> None:
+    job: jobs.Job[SimulationResult, None] = jobs.Job(
+        scenario=panel.session_state["last_answer"].scenario, about=None, place=2, future=Future()
+    )
+    panel.session_state[JOB] = job
+    panel.run()
+    assert not panel.exception
+    assert [bar.proto.text for bar in panel.get("progress")] == ["Simulating: 2nd in the queue."]
+    panel.button(key="cancel_simulation").click().run()
+    assert job.cancelled.is_set()
+    assert job.future
+    job.future.set_exception(Cancelled(NOT_BEGUN))
+    panel.run()
+    assert not panel.exception
+    assert [box.value for box in panel.info] == [NOT_BEGUN]
+    assert not panel.error
 
 
 def test_a_job_that_nobody_looks_at_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:

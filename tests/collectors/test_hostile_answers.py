@@ -11,7 +11,7 @@ import pytest
 from collectors.backends.scrape.scraper import page_of
 from collectors.errors import CollectorsError
 from collectors.huggingface import fetch_config
-from collectors.prometheus import Fetcher, Limits, PrometheusClient
+from collectors.prometheus import Fetcher, FetchLimits, PrometheusClient
 
 MOVED = b"HTTP/1.1 302 Found\r\nContent-Length: 0\r\nLocation: %s\r\n\r\n"
 ANSWERS = {
@@ -31,7 +31,7 @@ ANSWERS = {
     "status of letters": b"HTTP/1.1 abc OK\r\n\r\n",
     "500 headers": b"HTTP/1.1 200 OK\r\n" + b"".join(b"X-%d: y\r\n" % n for n in range(500)) + b"\r\n",
 }
-LIMITS = Limits(timeout_s=2.0, attempts=1)
+LIMITS = FetchLimits(timeout_s=2.0, attempts=1)
 
 
 def ask_prometheus(url: str) -> None:

@@ -145,3 +145,20 @@ def test_a_chart_is_saved_as_a_picture(open_page: OpenPage) -> None:
     with page.expect_download() as download:
         page.locator(".js-plotly-plot").first.locator("[data-title*='PNG' i], [data-title*='png' i]").first.click()
     assert download.value.suggested_filename == "ways.png"
+
+
+@pytest.mark.parametrize(("path", "number"), [("cost", 4), ("compare", 1)])
+def test_no_table_of_money_runs_off_the_page(open_page: OpenPage, path: str, number: int) -> None:
+    page = open_page(f"{path}?{INPUTS}", width=1440, height=900)
+    tables = page.get_by_test_id("stDataFrame").locator(".dvn-scroller")
+    assert tables.count() >= number
+    for place in range(tables.count()):
+        widths = tables.nth(place).evaluate("e => [e.scrollWidth, e.clientWidth]")
+        assert widths[0] <= widths[1] + 1, place
+
+
+def test_what_cannot_serve_is_read_without_moving_it_sideways(open_page: OpenPage) -> None:
+    page = open_page(f"size?{INPUTS}", width=1440, height=900)
+    excluded = page.get_by_test_id("stDataFrame").locator(".dvn-scroller").last
+    widths = excluded.evaluate("e => [e.scrollWidth, e.clientWidth]")
+    assert widths[0] <= widths[1] + 1

@@ -13,10 +13,10 @@ from sharing.library.records import ScenarioDraft
 from sharing.links import Links
 from sharing.links.records import Terms
 from sizing import Scenario
-from tests.app.test_shared import report
 from tests.e2e.browser import Watch, new_page, settle
 from tests.e2e.dashboard import Dashboard, running_dashboard
 from tests.e2e.test_accessibility import findings
+from tests.sharing.report_example import evil_report
 from tests.sizing.asking import raw
 
 OpenAt = Callable[..., Page]
@@ -100,7 +100,7 @@ def nothing_else(page: Page) -> None:
 def test_no_text_of_a_frozen_page_becomes_a_link(sharing: Dashboard, place: Path, open_at: OpenAt) -> None:
     library = open_library(str(place))
     kept = library.add(ScenarioDraft(scenario=Scenario.model_validate({**raw(), "name": "Typed"})), by=owner("ann"))
-    token = Links(library).make(kept.scenario_id, 1, report(), Terms(), by=owner("ann")).token
+    token = Links(library).make(kept.scenario_id, 1, evil_report(), Terms(), by=owner("ann")).token
     library.close()
     page = open_at(f"{sharing.url}/shared?token={token}")
     expect(page.get_by_test_id("stTable").get_by_text("<script>alert(1)</script>").first).to_be_visible()

@@ -1,14 +1,18 @@
 """Traffic in a real browser: simulate, cancel, a failing instance, a trace that fills in the form, the day, links."""
 
 import re
+from pathlib import Path
 from urllib.parse import parse_qs, urlparse
 
 import pytest
-from playwright.sync_api import Page, expect
+import requests
+from playwright.sync_api import Browser, Page, expect
 
 from tests.e2e.acting import answer, enter, figure
-from tests.e2e.browser import settle
+from tests.e2e.browser import Watch, new_page, settle
 from tests.e2e.conftest import OpenPage
+from tests.e2e.dashboard import Dashboard, running_dashboard
+from tests.patience import PATIENCE_S, until
 
 HOUR = "size?view=Simulate&isl=1000&osl=100&rps=20&gpu=H100+SXM5+80GB"
 LONG = "size?view=Simulate&isl=2000&osl=300&cached=1000&rps=13000&route=Least+loaded&gpu=H100+SXM5+80GB&ttft=&itl="
@@ -69,6 +73,51 @@ def test_a_long_simulation_is_cancelled_and_the_page_answers_meanwhile(open_page
     settle(page)
     page.get_by_role("button", name="Cancel").click()
     expect(simulate).to_be_enabled()
+
+
+@pytest.mark.slow
+def test_simulations_of_several_sessions_wait_in_a_queue_while_pages_answer(browser: Browser, tmp_path: Path) -> None:
+    """One of two workers simulates: another session waits behind it, a third asks the same, a fourth has a plan."""
+    with running_dashboard(tmp_path, environment={"SIZING_WORKERS": "2"}) as dashboard:
+        watch = Watch(host=urlparse(dashboard.url).hostname)
+        pages: list[Page] = []
+
+        def opened(path: str) -> Page:
+            pages.append(new_page(browser, watch, width=1440, height=900, scheme="light"))
+            pages[-1].goto(f"{dashboard.url}/{path}", wait_until="load")
+            settle(pages[-1])
+            return pages[-1]
+
+        opened("size")
+        until(lambda: sample(dashboard, 'sizing_workers{are="prepared"}') == 2.0)
+        runs, same, behind = (opened(path) for path in (LONG, LONG, LONG.replace("osl=300", "osl=310")))
+        for page, shown in (
+            (runs, "of the requests"),
+            (same, "of the requests"),
+            (behind, "Simulating: 1st in the queue"),
+        ):
+            page.get_by_role("button", name="Simulate this hour").click()
+            expect(page.get_by_text(shown)).to_be_visible()
+        assert sample(dashboard, "sizing_simulations_waiting") == 1.0
+        assert answer(opened(HOUR))
+        runs.get_by_role("button", name="Cancel").click()
+        expect(runs.get_by_text("Cancelled here. Somebody else waits for the same")).to_be_visible()
+        expect(same.get_by_text("of the requests")).to_be_visible()
+        same.get_by_role("button", name="Cancel").click()
+        expect(same.get_by_text("stopped after").first).to_be_visible()
+        expect(behind.get_by_text("of the requests")).to_be_visible()
+        behind.get_by_role("button", name="Cancel").click()
+        expect(behind.get_by_text("stopped after").first).to_be_visible()
+        for page in pages:
+            page.context.close()
+        assert not watch.complaints
+        assert not dashboard.bugs()
+
+
+def sample(dashboard: Dashboard, name: str) -> float:
+    """A figure that the process tells Prometheus."""
+    lines = requests.get(f"{dashboard.url}/metrics", timeout=PATIENCE_S).text.splitlines()
+    return next(float(line.rpartition(" ")[2]) for line in lines if line.startswith(f"{name} "))
 
 
 def test_a_changed_input_cancels_the_simulation_of_the_old_one(open_page: OpenPage) -> None:

@@ -6,16 +6,16 @@ from typing import Any
 
 import pytest
 
-from collectors.prometheus.histograms import Distribution
+from collectors.prometheus.histograms import HistogramQuantiles
 from collectors.reading.observation import MissingQuantity, State
 from reality.answer import as_text
 from reality.compare import compare, planned_of
-from reality.result import Comparison, DeployedFacts, Interval, PerformanceRow, TrafficRow, Verdict
+from reality.result import DeployedFacts, Interval, PerformanceRow, RealityComparison, TrafficRow, Verdict
 from reality.verdict import tolerated, verdict
 from sizing.base.quantity import Result
 from tests.golden import Golden
 from tests.reality.truths import (
-    Deployed,
+    ObservedDeployment,
     demo,
     deployed,
     observation,
@@ -61,11 +61,11 @@ def unfitted(value: Any) -> Any:
     return float(value) if isinstance(value, int) and not isinstance(value, bool) else value
 
 
-def on_load(found: Comparison) -> dict[str, str]:
+def on_load(found: RealityComparison) -> dict[str, str]:
     return {row.key: row.verdict for row in found.performance if row.key not in COUNTED}
 
 
-def over_predicted(found: Comparison, key: str) -> float:
+def over_predicted(found: RealityComparison, key: str) -> float:
     (row,) = [row for row in found.performance if row.key == key]
     assert row.measured is not None
     assert row.predicted is not None
@@ -146,7 +146,7 @@ def test_more_replicas_than_planned_are_seen() -> None:
     ],
 )
 def test_without_data_there_is_an_answer_and_no_zero(state: State, word: str, said: str) -> None:
-    found = compare(planned(scenario()), silent(state, "The host is unknown."), Deployed())
+    found = compare(planned(scenario()), silent(state, "The host is unknown."), ObservedDeployment())
     assert found.state == state.value
     assert found.answer.startswith(f"No verdict: truth {word}.")
     assert said in found.answer
@@ -184,7 +184,7 @@ def test_a_missing_metric_names_its_reason() -> None:
     less = observed.model_copy(
         update={
             "numbers": observed.numbers | {"prefix_hit_ratio": None},
-            "distributions": observed.distributions | {"tpot_ms": Distribution()},
+            "distributions": observed.distributions | {"tpot_ms": HistogramQuantiles()},
             "missing": (told,),
         }
     )
@@ -246,7 +246,7 @@ def test_a_tenth_of_a_load_and_five_points_of_a_share_are_agreement() -> None:
     assert (share.low, share.high) == (pytest.approx(0.35), pytest.approx(0.45))
 
 
-@pytest.mark.parametrize("kind", [Interval, TrafficRow, PerformanceRow, DeployedFacts, Comparison])
+@pytest.mark.parametrize("kind", [Interval, TrafficRow, PerformanceRow, DeployedFacts, RealityComparison])
 def test_every_field_says_what_it_is(kind: type[Result]) -> None:
     for name, field in kind.model_fields.items():
         extra = field.json_schema_extra
@@ -256,7 +256,7 @@ def test_every_field_says_what_it_is(kind: type[Result]) -> None:
 
 
 def test_text_shows_unknown_as_empty_and_never_as_zero() -> None:
-    text = as_text(compare(planned(scenario()), silent(State.STALE), Deployed()))
+    text = as_text(compare(planned(scenario()), silent(State.STALE), ObservedDeployment()))
     assert " 0 ms" not in text
     assert "Reason        It is silent." in text
     assert "TTFT at the server, p95" in as_text(demo(10.0))

@@ -15,6 +15,7 @@ from reality.forecast.foresee import ForecastRequest, seconds, utc
 from reality.forecast.models import fourier_regression, seasonal_naive
 from reality.forecast.season import season_of
 from sizing.planning.analytic import analytic_plan
+from sizing.scenario.schema import Scenario
 from tests.reality.truths import scenario
 
 NOW = 1_800_000_000.0 // 3600 * 3600
@@ -132,6 +133,32 @@ def test_a_load_that_stays_below_says_so() -> None:
     assert "52 weeks" in answer.answer
 
 
+@pytest.mark.parametrize("rps", [2, 30, 9 * 24])
+def test_what_is_said_names_no_argument_of_a_command_line(rps: int) -> None:
+    for answer in (foreseen(np.ones(rps)), foreseen(made(Recipe(), 28, seed=4).rps, replicas=1)):
+        assert "--" not in " ".join((answer.answer, *answer.reasons, *answer.notes))
+
+
+def test_an_order_names_an_accelerator_of_ones_own_by_its_name() -> None:
+    card = {"id": "my_gpu", "name": "Acme One", "memory_gb": 80, "bandwidth_gbs": 3000, "fp16_tflops": 900}
+    own = scenario(peak_rps=40.0).model_dump()
+    own["deployment"] = {"gpus": ["my_gpu"], "custom_gpus": [card]}
+    asked = Scenario.model_validate(own)
+    loaded = history(made(Recipe(), 28, seed=4).rps * 100.0, replicas=1)
+    answer = forecast(
+        asked,
+        analytic_plan(asked),
+        loaded,
+        source_name="live",
+        at_s=NOW,
+        wanted=ForecastRequest(carried_by="deployment"),
+    )
+    assert answer.order is not None
+    assert (answer.order.gpu, answer.order.gpu_name) == ("my_gpu", "Acme One")
+    assert " x Acme One in " in answer.answer
+    assert "my_gpu" not in answer.answer
+
+
 def test_a_limit_that_is_reached_already() -> None:
     answer = foreseen(made(Recipe(), 28, seed=4).rps * 100.0, replicas=1)
     assert answer.reaches_limit_at is not None
@@ -145,7 +172,13 @@ def test_a_limit_that_is_reached_already() -> None:
     [
         ([], "no_data", "no history of arrivals"),
         ([math.nan] * 700, "no_data", "no history of arrivals"),
-        (np.ones(9 * 24), "too_little_history", "holds 9 days"),
+        (
+            np.ones(9 * 24),
+            "too_little_history",
+            "holds 9 days; day and week are seen from 14 days on. Ask again in 5 days",
+        ),
+        (np.ones(2), "too_little_history", "holds 2 hours"),
+        (np.ones(30), "too_little_history", "holds 1.2 days"),
         (np.where(np.arange(700) % 3, math.nan, 1.0), "too_little_history", "33 % is known"),
         (np.zeros(700), "too_little_history", "No request arrived"),
     ],

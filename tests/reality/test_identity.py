@@ -2,7 +2,7 @@
 
 import pytest
 
-from collectors.questions.deployments import Deployed, KvSettings
+from collectors.questions.deployments import KvSettings, ObservedDeployment
 from collectors.vocabulary import engine_vocabularies
 from reality.compare import compare
 from reality.identity import check
@@ -55,7 +55,7 @@ def test_the_same_architecture_under_other_names(ours: tuple[Model, Configuratio
     ],
 )
 def test_another_deployment_is_told_with_what_to_do(
-    ours: tuple[Model, Configuration], seen: Deployed, said: str
+    ours: tuple[Model, Configuration], seen: ObservedDeployment, said: str
 ) -> None:
     found = check(*ours, observation(NUMBERS), seen)
     assert len(found.foreign) == 1
@@ -95,7 +95,7 @@ def test_gpus_of_a_lost_replica_still_belong_to_it(ours: tuple[Model, Configurat
 
 
 def test_what_cannot_be_seen_is_said_and_does_not_block(ours: tuple[Model, Configuration]) -> None:
-    found = check(*ours, observation({"replicas": 4.0}), Deployed())
+    found = check(*ours, observation({"replicas": 4.0}), ObservedDeployment())
     assert found.foreign == ()
     assert len(found.unknown) == 2
     front = check(*ours, observation(NUMBERS, engine="dynamo"), deployed())

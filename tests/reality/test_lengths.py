@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from collectors.prometheus.answers import Bucket
-from collectors.prometheus.histograms import Distribution
+from collectors.prometheus.histograms import HistogramQuantiles
 from reality.lengths import fits_planned, from_histogram, from_plan, shared_prefix
 from sizing.question.length_distributions import FixedLength, GroupedLength, LognormalLength
 from tests.reality.truths import TOKEN_EDGES, in_buckets
@@ -28,7 +28,7 @@ def test_mean_and_shares_are_those_of_the_histogram(location: float, sigma: floa
 
 def test_an_open_last_bucket_reaches_as_far_as_the_mean_says() -> None:
     buckets = (Bucket(low=100.0, high=200.0, count=50.0), Bucket(low=200.0, high=float("inf"), count=50.0))
-    lengths = from_histogram(Distribution(mean=1000.0, count=100.0, buckets=buckets))
+    lengths = from_histogram(HistogramQuantiles(mean=1000.0, count=100.0, buckets=buckets))
     assert lengths is not None
     assert lengths.mean() == pytest.approx(1000.0)
     assert np.mean(lengths <= 200.0) == pytest.approx(0.5)
@@ -45,7 +45,7 @@ def test_a_shared_prefix_gives_the_hit_rate(hits: float, seed: int) -> None:
 
 
 def test_without_buckets_there_is_no_histogram() -> None:
-    assert from_histogram(Distribution(mean=100.0, count=5.0)) is None
+    assert from_histogram(HistogramQuantiles(mean=100.0, count=5.0)) is None
 
 
 def test_shape_of_the_plan_at_the_measured_mean() -> None:

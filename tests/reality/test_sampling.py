@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from collectors.prometheus.answers import Bucket
-from collectors.prometheus.histograms import Distribution, Quantile
+from collectors.prometheus.histograms import HistogramQuantiles, Quantile
 from reality.sampling import FEWEST_REQUESTS, around, mean_of, quantile_of, rate_of, variation
 from tests.reality.truths import in_buckets
 
@@ -37,16 +37,16 @@ def test_variation_of_one_bucket_is_that_of_even_values() -> None:
 
 
 def test_a_mean_needs_requests() -> None:
-    few = mean_of(Distribution(mean=100.0, count=FEWEST_REQUESTS - 1.0))
+    few = mean_of(HistogramQuantiles(mean=100.0, count=FEWEST_REQUESTS - 1.0))
     assert "only 29 requests" in few.weak
     assert (few.interval.low, few.interval.high) == (None, None)
-    enough = mean_of(Distribution(mean=100.0, count=400.0))  # no histogram: cv 1, +- 1.2816 / 20
+    enough = mean_of(HistogramQuantiles(mean=100.0, count=400.0))  # no histogram: cv 1, +- 1.2816 / 20
     assert enough.weak == ""
     assert enough.interval.low == pytest.approx(93.592, abs=1e-3)
 
 
 def test_gaps_of_one_request_count_once() -> None:
-    alike = mean_of(Distribution(mean=20.0, count=1e6), 400.0)
+    alike = mean_of(HistogramQuantiles(mean=20.0, count=1e6), 400.0)
     assert alike.count == 400
     assert alike.interval.high == pytest.approx(20 * 1.064078, rel=1e-5)
 
@@ -63,13 +63,15 @@ def test_gaps_of_one_request_count_once() -> None:
     ],
 )
 def test_a_quantile_needs_requests_beyond_it(name: str, count: float, judged: bool) -> None:
-    found = Distribution(count=count, quantiles={name: Quantile(value=10.0, low=10.0, high=10.0)})
+    found = HistogramQuantiles(count=count, quantiles={name: Quantile(value=10.0, low=10.0, high=10.0)})
     assert (quantile_of(found, name).weak == "") is judged
 
 
 def test_a_quantile_near_an_edge_may_be_in_the_next_bucket() -> None:
     buckets = tuple(Bucket(low=a, high=b, count=c) for a, b, c in ((0, 10, 94.9), (10, 25, 5), (25, math.inf, 0.1)))
-    found = Distribution(quantiles={"p95": Quantile(value=10.3, low=10.0, high=25.0)}, count=100.0, buckets=buckets)
+    found = HistogramQuantiles(
+        quantiles={"p95": Quantile(value=10.3, low=10.0, high=25.0)}, count=100.0, buckets=buckets
+    )
     assert quantile_of(found, "p95").interval.low == 0.0, "p95 - 2.8 points lies in the first bucket"
     many = found.model_copy(update={"count": 1e8})
     assert quantile_of(many, "p95").interval.low == 10.0
@@ -77,7 +79,7 @@ def test_a_quantile_near_an_edge_may_be_in_the_next_bucket() -> None:
 
 def test_an_open_last_bucket_has_no_upper_end() -> None:
     buckets = (Bucket(low=0.0, high=10.0, count=500.0), Bucket(low=10.0, high=math.inf, count=500.0))
-    found = Distribution(quantiles={"p99": Quantile(value=10.0, low=10.0)}, count=1000.0, buckets=buckets)
+    found = HistogramQuantiles(quantiles={"p99": Quantile(value=10.0, low=10.0)}, count=1000.0, buckets=buckets)
     assert quantile_of(found, "p99").interval.high is None
 
 

@@ -4,18 +4,18 @@ import pytest
 
 from reality.compare import compare
 from reality.prediction import UNSURE
-from reality.result import Comparison, PerformanceRow
+from reality.result import PerformanceRow, RealityComparison
 from reality.verdict import says_little
 from tests.reality.truths import planned, scenario, simulated_truth
 
 
-def found_at(rps: float) -> Comparison:
+def found_at(rps: float) -> RealityComparison:
     asked = scenario()
     observed, seen = simulated_truth(asked, rps=rps, replicas=4)
     return compare(planned(asked), observed, seen)
 
 
-def rows_of(found: Comparison) -> dict[str, PerformanceRow]:
+def rows_of(found: RealityComparison) -> dict[str, PerformanceRow]:
     return {row.key: row for row in found.performance}
 
 

@@ -11,13 +11,13 @@ import numpy as np
 import sizing
 from collectors.demo.feed import DemoFeed
 from collectors.prometheus.answers import Bucket
-from collectors.prometheus.histograms import Distribution, distribution
-from collectors.questions.deployments import Deployed, KvSettings, LoadOverTime
+from collectors.prometheus.histograms import HistogramQuantiles, distribution
+from collectors.questions.deployments import KvSettings, LoadOverTime, ObservedDeployment
 from collectors.reading.observation import Observation, State, unknown_distributions, unknown_numbers, without_data
 from collectors.reading.remarks import RemarkKind, remark
 from collectors.vocabulary import engine_vocabularies
 from reality.compare import Planned, compare_source, planned_of
-from reality.result import Comparison, Verdict
+from reality.result import RealityComparison, Verdict
 from sizing.planning.answered import Answer
 from sizing.question.understand import understand
 from sizing.scenario.file import load_scenario
@@ -75,14 +75,16 @@ def deployed(
     gpu_products: tuple[str, ...] = (),
     kv: tuple[KvSettings, ...] = (KV,),
     load: LoadOverTime | None = None,
-) -> Deployed:
+) -> ObservedDeployment:
     """What is deployed: one model on one product, unless several are named."""
-    return Deployed(models=models or (model,), gpu_products=gpu_products or (product,), gpus_by=by, kv=kv, load=load)
+    return ObservedDeployment(
+        models=models or (model,), gpu_products=gpu_products or (product,), gpus_by=by, kv=kv, load=load
+    )
 
 
 def observation(
     numbers: dict[str, float | None] | None = None,
-    distributions: dict[str, Distribution] | None = None,
+    distributions: dict[str, HistogramQuantiles] | None = None,
     *,
     engine: str = "vllm",
     window_s: float = HOUR,
@@ -105,7 +107,7 @@ def silent(state: State, reason: str = "It is silent.") -> Observation:
     )
 
 
-def in_buckets(values: np.ndarray, weights: np.ndarray, edges: Sequence[float]) -> Distribution:
+def in_buckets(values: np.ndarray, weights: np.ndarray, edges: Sequence[float]) -> HistogramQuantiles:
     """What a server's histogram would show of these values."""
     bounds = [0.0, *edges, np.inf]
     place = np.searchsorted(np.asarray(edges), values, side="left")
@@ -115,7 +117,7 @@ def in_buckets(values: np.ndarray, weights: np.ndarray, edges: Sequence[float]) 
     return distribution(buckets, rate_sum=float((values * weights).sum()), rate_count=total, window_s=1.0, scale=1.0)
 
 
-def latencies_of(outcome: SimulationCounts, replicas: int) -> dict[str, Distribution]:
+def latencies_of(outcome: SimulationCounts, replicas: int) -> dict[str, HistogramQuantiles]:
     """The latencies of a simulation as an engine's histograms would show them for so many replicas."""
     buckets = engine_vocabularies()["vllm"].buckets
     middles = np.concatenate(
@@ -135,7 +137,7 @@ def latencies_of(outcome: SimulationCounts, replicas: int) -> dict[str, Distribu
 
 def simulated_truth(
     asked: Scenario, *, rps: float, replicas: int, seed: int = 7, slower: float = 1.0, window_s: float = HOUR
-) -> tuple[Observation, Deployed]:
+) -> tuple[Observation, ObservedDeployment]:
     """An hour of the planned deployment as its metrics would show it; ``slower`` times the plan's step times.
 
     Requests come and are drawn as in the scenario, from another seed than the prediction uses.
@@ -143,7 +145,7 @@ def simulated_truth(
     ready = planned(asked)
     assert ready.row is not None
     one = as_replica(ready.answer.question, ready.row)
-    replica = replace(one, grid=one.grid.scaled(slower))
+    replica = replace(one, grid=one.grid.stretched(slower, slower))
     lengths = lengths_of(ready.answer.question)
     drawn = lengths.sample(tuple(np.random.default_rng(seed + i) for i in range(3)), 20_000)
     fleet, rate, expected = Fleet(replicas=(replica,)), rps / replicas, round(rps / replicas * window_s)
@@ -160,7 +162,7 @@ def simulated_truth(
     assert first is not None
     assert last is not None
     tokens = outcome.generated_tokens / outcome.finished
-    found["itl_ms"] = Distribution(mean=(last - first) / (tokens - 1), count=outcome.generated_tokens * replicas)
+    found["itl_ms"] = HistogramQuantiles(mean=(last - first) / (tokens - 1), count=outcome.generated_tokens * replicas)
     queue = found["queue_ms"].mean
     assert queue is not None
     numbers: dict[str, float | None] = {
@@ -186,7 +188,7 @@ def demo_plan() -> tuple[Scenario, sizing.base.result.Plan]:
 
 
 @cache
-def demo(hour: float, hours: float = 0.3, window_s: float | None = None, replicas: int = 4) -> Comparison:
+def demo(hour: float, hours: float = 0.3, window_s: float | None = None, replicas: int = 4) -> RealityComparison:
     """The demo at an hour of its day against what was planned for it."""
     feed = DemoFeed(hours=hours, second_of_day=hour * HOUR, clock=lambda: NOW, replicas=replicas)
     asked, plan = demo_plan()
@@ -194,6 +196,6 @@ def demo(hour: float, hours: float = 0.3, window_s: float | None = None, replica
     return compare_source(Answer(understand(asked), plan), source, backend=feed.backend, clock=lambda: NOW)
 
 
-def verdicts(found: Comparison) -> dict[str, Verdict]:
+def verdicts(found: RealityComparison) -> dict[str, Verdict]:
     traffic = {row.key: row.verdict for row in found.traffic}
     return traffic | {row.key: row.verdict for row in found.performance}

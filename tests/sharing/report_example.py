@@ -7,6 +7,7 @@ from sharing.report.content import (
     Chart,
     ChartSeries,
     Column,
+    Draws,
     Fact,
     Facts,
     Mark,
@@ -16,7 +17,10 @@ from sharing.report.content import (
     Section,
     Table,
 )
+from tests.inert import TYPED
 
+EVIL = " ".join([*TYPED, "$a$ :red[b]"])
+"""What a page must not obey."""
 LONG_NAME = "Nemotron-Ultra-253B-Instruct-FP8-Dynamic-Quantised-For-The-Internal-Assistant-Of-The-Customer"
 FORMULAS = ("=cmd|' /C calc'!A0", "+1+1", "@SUM(A1)", "-2+3", '=HYPERLINK("http://example.org","x")')
 
@@ -168,3 +172,42 @@ def report(**changes: object) -> Report:
         sections=(ANSWER, LATENCY, ALTERNATIVES, COST, SENSITIVITY, RISKS, GLOSSARY),
     )
     return made.model_copy(update=changes)
+
+
+def evil_chart(draws: Draws = "line", name: str = EVIL) -> Chart:
+    """A chart whose every text is ``name``."""
+    series = (ChartSeries(name=name, values=(1.0, None, 3.0), low=(0.5, None, 2.0), high=(2.0, None, 4.0)),)
+    marks = (Mark(label=name, axis="y", at=2.0),)
+    return Chart(
+        title=name, draws=draws, x_label=name, y_label=name, x=("a", name, "c"), series=series, marks=marks, base=1.0
+    )  # fmt: skip
+
+
+def evil_report(text: str = EVIL) -> Report:
+    """A small report of every kind of block, whose every text is or holds ``text``."""
+    columns = (Column(label=text), Column(label="Cost", unit="USD", holds="money", digits=2), Column(label="n"))
+    blocks = (
+        Paragraph(text=text),
+        Bullets(items=(text, "two")),
+        Facts(
+            facts=(
+                Fact(label=text, value="8", note=text),
+                Fact(label="TTFT", value="1.2\N{NO-BREAK SPACE}s"),
+                Fact(label="Name", value=text),
+            )
+        ),
+        Table(title=text, columns=columns, rows=((text, 1234.5, 0.123456), ("b", None, 3)), note=text),
+        Table(title="Figures", columns=(Column(label="Part"), Column(label="GB")), rows=(("b", 1.5), ("c", None))),
+        evil_chart(name=text),
+    )
+    return Report(
+        title=text,
+        customer=text,
+        made_at=datetime(2026, 11, 22, 9, 30, tzinfo=UTC),
+        engine_version="9.8",
+        data_version="d7",
+        data_date="2026-11-01",
+        released=Released.NOTHING,
+        answer=f"8 GPUs. {text}",
+        sections=(Section(key="answer", title=text, blocks=blocks), Section(key="two", title="Second", blocks=())),
+    )

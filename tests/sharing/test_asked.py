@@ -3,7 +3,7 @@
 import pytest
 
 from sharing.form.asked import AskedNumber
-from sharing.form.problems import BadInput
+from sharing.form.problems import UnreadableInput
 
 HOURS = AskedNumber(name="Simulated time", low=0.1, high=168, example="1")
 GPUS = AskedNumber(name="GPUs", high=1e6, beyond_low=True, whole=True, example="16")
@@ -27,6 +27,6 @@ def test_a_clear_number_is_read(typed: str, number: float) -> None:
     ],
 )
 def test_anything_else_is_one_sentence(asked: AskedNumber, typed: str, said: str) -> None:
-    with pytest.raises(BadInput) as refused:
+    with pytest.raises(UnreadableInput) as refused:
         asked.read(typed)
     assert str(refused.value) == said

@@ -12,7 +12,7 @@ from sharing.access import Actor, Role
 from sharing.audit import VARIABLE, Act, record
 from sharing.author import owner
 from sharing.bonds import Bonds
-from sharing.bonds.records import Place
+from sharing.bonds.records import SourcePlace
 from sharing.cli import main
 from sharing.document import to_yaml
 from sharing.errors import AuditUnavailable, LinkRefused
@@ -50,7 +50,7 @@ def test_the_life_of_a_scenario_is_written_down(library: Library, file: Path) ->
         holder.unlock("guessed")
     holder.count_view(holder.show(holder.unlock("a secret")).link)
     Links(library).revoke(made.link.id, by=ANN)
-    Bonds(library).bind(first.scenario_id, Place(source="production"), by=ANN)
+    Bonds(library).bind(first.scenario_id, SourcePlace(source="production"), by=ANN)
     library.delete(first.scenario_id, 2, by=ANN)
     library.restore(first.scenario_id, 3, by=ANN)
     library.delete(first.scenario_id, 4, by=ANN)

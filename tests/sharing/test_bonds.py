@@ -9,7 +9,7 @@ from sqlalchemy import select, text
 from sharing.access import Actor, Role
 from sharing.author import owner
 from sharing.bonds import Bonds, Calibrations, store
-from sharing.bonds.records import Calibration, Finding, Place
+from sharing.bonds.records import Finding, LearnedCalibration, SourcePlace
 from sharing.errors import InvalidEntry, NotAllowed, NotInLibrary, StillInUse
 from sharing.library.migrate import migrate
 from sharing.library.schema import BONDS, CALIBRATIONS, COMPARISONS
@@ -39,18 +39,18 @@ def bonds(library):
 
 def test_a_bond_is_kept_and_replaced(bonds):
     assert bonds.of_scenario(1) is None
-    first = bonds.bind(1, Place(source="live", deployment="llama, prod"), by=ANN)
+    first = bonds.bind(1, SourcePlace(source="live", deployment="llama, prod"), by=ANN)
     assert bonds.of_scenario(1) == first
     assert (first.place.source, first.place.deployment, first.made_by) == ("live", "llama, prod", "ann")
     assert first.made_at.utcoffset() == timedelta(0)
-    bonds.bind(1, Place(source="other"), by=owner("bob"))
-    assert bonds.of_scenario(1).place == Place(source="other")
+    bonds.bind(1, SourcePlace(source="other"), by=owner("bob"))
+    assert bonds.of_scenario(1).place == SourcePlace(source="other")
     assert bonds.of_scenario(2) is None
 
 
 def test_each_source_has_the_scenario_said_last_unless_it_is_deleted(bonds):
-    bonds.bind(1, Place(source="live"), by=ANN)
-    bonds.bind(2, Place(source="live"), by=ANN)
+    bonds.bind(1, SourcePlace(source="live"), by=ANN)
+    bonds.bind(2, SourcePlace(source="live"), by=ANN)
     assert {source: bond.scenario_id for source, bond in bonds.by_source().items()} == {"live": 2}
     bonds.library.delete(2, 1, by=ANN)
     assert {source: bond.scenario_id for source, bond in bonds.by_source().items()} == {"live": 1}
@@ -70,7 +70,7 @@ def calibration(hour=0, **changed):
         "covariance": ((0.01, 0.0, 0.0), (0.0, 0.04, 0.0), (0.0, 0.0, 0.1)),
         "benchmark": "{}",
     }
-    return Calibration(**{**given, **changed})
+    return LearnedCalibration(**{**given, **changed})
 
 
 def test_accepted_step_times_count_until_they_are_undone(bonds):
@@ -99,7 +99,16 @@ def test_accepted_step_times_count_until_they_are_undone(bonds):
 
 @pytest.mark.parametrize(
     "changed",
-    [{"decode": 0.0}, {"prefill": float("nan")}, {"front": -1.0}, {"covariance": ((1.0,),)}, {"source": "x" * 999}],
+    [
+        *(
+            {"decode": 0.0},
+            {"prefill": float("nan")},
+            {"front": -1.0},
+            {"covariance": ((1.0,),)},
+            {"source": "x" * 999},
+        ),
+        *({"sequence_ms": -0.1}, {"sequence_ms": float("inf")}, {"sequence_covariance": (1.0,)}),
+    ],
 )
 def test_step_times_that_cannot_be_are_refused(changed):
     with pytest.raises(InvalidEntry):
@@ -136,7 +145,10 @@ def test_the_oldest_go_but_never_the_last_good_one(bonds, monkeypatch):
 
 def test_who_may_not_save_writes_nothing(bonds):
     viewer = Actor(name="eve", role=Role.VIEWER)
-    for write in (lambda: bonds.bind(1, Place(source="live"), by=viewer), lambda: bonds.keep(1, finding(), by=viewer)):
+    for write in (
+        lambda: bonds.bind(1, SourcePlace(source="live"), by=viewer),
+        lambda: bonds.keep(1, finding(), by=viewer),
+    ):
         with pytest.raises(NotAllowed):
             write()
     assert (bonds.of_scenario(1), bonds.comparisons(1)) == (None, ())
@@ -145,16 +157,16 @@ def test_who_may_not_save_writes_nothing(bonds):
 def test_what_cannot_be_kept_is_refused(bonds):
     for number in (9, 0):
         with pytest.raises(NotInLibrary):
-            bonds.bind(number, Place(source="live"), by=ANN)
+            bonds.bind(number, SourcePlace(source="live"), by=ANN)
         with pytest.raises(NotInLibrary):
             bonds.keep(number, finding(), by=ANN)
     for name in ("", " ", "x" * 300, "a\x00b"):
         with pytest.raises(InvalidEntry):
-            Place(source=name)
+            SourcePlace(source=name)
 
 
 def test_nothing_is_left_after_a_removal_for_good(bonds):
-    bonds.bind(1, Place(source="Quicksilver"), by=ANN)
+    bonds.bind(1, SourcePlace(source="Quicksilver"), by=ANN)
     bonds.keep(1, finding(answer="Quicksilver"), by=ANN)
     Calibrations(bonds.library).accept(1, calibration(), by=ANN)
     bonds.library.delete(1, 1, by=ANN)
@@ -166,9 +178,15 @@ def test_nothing_is_left_after_a_removal_for_good(bonds):
 def test_several_watchers_at_once_lose_nothing(bonds):
     with ThreadPoolExecutor(6) as pool:
         list(pool.map(lambda hour: bonds.keep(1, finding(hour % 12), by=ANN), range(24)))
-        list(pool.map(lambda i: bonds.bind(1, Place(source=f"s{i}"), by=ANN), range(12)))
+        list(pool.map(lambda i: bonds.bind(1, SourcePlace(source=f"s{i}"), by=ANN), range(12)))
     assert len(bonds.comparisons(1)) == 24
     assert bonds.of_scenario(1) is not None
+
+
+def test_what_a_sequence_adds_is_kept_with_its_covariance(bonds):
+    one = calibration(sequence_ms=0.42, sequence_covariance=(-0.01, 0.0, 0.02, 0.03))
+    assert Calibrations(bonds.library).accept(1, one, by=ANN).calibration == one
+    assert Calibrations(bonds.library).of_scenario(1).calibration == one
 
 
 def test_a_library_without_bonds_opens(library, place, opened):
@@ -180,4 +198,4 @@ def test_a_library_without_bonds_opens(library, place, opened):
     migrate(library.database)
     again = opened(place)
     assert again.history(1) == (first,)
-    assert Bonds(again).bind(1, Place(source="live"), by=ANN).scenario_id == 1
+    assert Bonds(again).bind(1, SourcePlace(source="live"), by=ANN).scenario_id == 1

@@ -78,7 +78,6 @@ def test_the_second_of_two_editors_sees_both_and_loses_nothing(library):
     assert (conflict.mine, conflict.theirs, conflict.base) == (mine, theirs, first)
     assert {c.key for c in conflict.my_changes} == {"name", "workload.peak_rps"}
     assert {c.key for c in conflict.their_changes} == {"workload.peak_rps"}
-    assert conflict.on_both_sides == ("workload.peak_rps",)
     assert library.version(first.scenario_id) == theirs
     chosen = library.save(first.scenario_id, conflict.theirs.number, mine, by=owner("bob"))
     assert (chosen.number, chosen.scenario().name) == (3, "renamed")

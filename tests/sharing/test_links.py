@@ -8,7 +8,7 @@ from sqlalchemy import select, text, update
 
 from sharing.access import Actor, Role
 from sharing.author import owner
-from sharing.errors import InvalidEntry, LinkRefused, NotAllowed, NotInLibrary, Refusal, UnreadableVersion
+from sharing.errors import InvalidEntry, LinkRefusal, LinkRefused, NotAllowed, NotInLibrary, UnreadableVersion
 from sharing.library.migrate import migrate
 from sharing.library.schema import LINKS
 from sharing.links import Holder, Links
@@ -108,7 +108,7 @@ def test_guessed_and_malformed_tokens_are_refused_alike(links, token):
     for wrong in (token, good[:-1], good + "A", good.swapcase(), f" {good}"):
         with pytest.raises(LinkRefused) as error:
             Holder(links.library, wrong).show()
-        assert (error.value.refusal, str(error.value)) == (Refusal.UNKNOWN, NOWHERE)
+        assert (error.value.refusal, str(error.value)) == (LinkRefusal.UNKNOWN, NOWHERE)
 
 
 def test_a_revoked_link_shows_nothing_again(links):
@@ -116,8 +116,8 @@ def test_a_revoked_link_shows_nothing_again(links):
     assert links.revoke(one.link.id, by=ANN).state(links.library.now()) is LinkState.REVOKED
     first = links.revoke(one.link.id, by=ANN)
     assert (first.revoked_by, first.revoked_at) == ("ann", links.revoke(one.link.id, by=owner("eve")).revoked_at)
-    assert refusal(Holder(links.library, one.token)) is Refusal.REVOKED
-    assert refusal(Holder(links.library, one.token), Unlocked(link_id=one.link.id)) is Refusal.REVOKED
+    assert refusal(Holder(links.library, one.token)) is LinkRefusal.REVOKED
+    assert refusal(Holder(links.library, one.token), Unlocked(link_id=one.link.id)) is LinkRefusal.REVOKED
     assert Holder(links.library, other.token).show().report == report()
 
 
@@ -127,7 +127,7 @@ def test_a_link_expires(links):
     holder = Holder(links.library, one.token)
     assert holder.show().link.expires_at == end
     links.library.now.now += timedelta(minutes=1)
-    assert refusal(holder) is Refusal.EXPIRED
+    assert refusal(holder) is LinkRefusal.EXPIRED
     with pytest.raises(InvalidEntry, match="expired already"):
         made(links, Terms(expires_at=end))
 
@@ -135,12 +135,12 @@ def test_a_link_expires(links):
 def test_a_password_opens_its_own_link_alone(links):
     one, other = made(links, Terms(password=PASSWORD)), made(links, Terms(password="another horse"))
     holder, beside = Holder(links.library, one.token), Holder(links.library, other.token)
-    assert refusal(holder) is Refusal.LOCKED
-    assert guess(holder, "another horse") is Refusal.WRONG_PASSWORD
-    assert guess(holder, "") is Refusal.WRONG_PASSWORD
+    assert refusal(holder) is LinkRefusal.LOCKED
+    assert guess(holder, "another horse") is LinkRefusal.WRONG_PASSWORD
+    assert guess(holder, "") is LinkRefusal.WRONG_PASSWORD
     unlocked = holder.unlock(PASSWORD)
     assert holder.show(unlocked).report == report()
-    assert refusal(beside, unlocked) is Refusal.LOCKED
+    assert refusal(beside, unlocked) is LinkRefusal.LOCKED
     assert one.link.has_password
 
 
@@ -154,15 +154,15 @@ def test_a_password_that_is_too_short_or_too_long(links, password):
 def test_guesses_have_to_wait_longer_and_longer(links):
     holder = Holder(links.library, made(links, Terms(password=PASSWORD)).token)
     for _ in range(FREE_GUESSES):
-        assert guess(holder, "wrong guess") is Refusal.WRONG_PASSWORD
-    assert guess(holder, PASSWORD) is Refusal.WAIT
+        assert guess(holder, "wrong guess") is LinkRefusal.WRONG_PASSWORD
+    assert guess(holder, PASSWORD) is LinkRefusal.WAIT
     links.library.now.now += timedelta(seconds=40)
-    assert guess(holder, "wrong guess") is Refusal.WRONG_PASSWORD
+    assert guess(holder, "wrong guess") is LinkRefusal.WRONG_PASSWORD
     links.library.now.now += timedelta(seconds=40)
-    assert guess(holder, PASSWORD) is Refusal.WAIT
+    assert guess(holder, PASSWORD) is LinkRefusal.WAIT
     links.library.now.now += timedelta(seconds=40)
     holder.unlock(PASSWORD)
-    assert guess(holder, "wrong guess") is Refusal.WRONG_PASSWORD
+    assert guess(holder, "wrong guess") is LinkRefusal.WRONG_PASSWORD
 
 
 def test_guesses_of_one_reader_keep_no_other_waiting(links):
@@ -170,27 +170,27 @@ def test_guesses_of_one_reader_keep_no_other_waiting(links):
     token = made(links, Terms(password=PASSWORD)).token
     stranger, reader = (Holder(links.library, token, address) for address in ("192.0.2.7", "192.0.2.8"))
     for _ in range(FREE_GUESSES):
-        assert guess(stranger, "wrong guess") is Refusal.WRONG_PASSWORD
-    assert guess(stranger, PASSWORD) is Refusal.WAIT
+        assert guess(stranger, "wrong guess") is LinkRefusal.WRONG_PASSWORD
+    assert guess(stranger, PASSWORD) is LinkRefusal.WAIT
     reader.unlock(PASSWORD)
-    assert guess(stranger, PASSWORD) is Refusal.WAIT  # the reader's success is not the stranger's
+    assert guess(stranger, PASSWORD) is LinkRefusal.WAIT  # the reader's success is not the stranger's
 
 
 def test_addresses_that_one_user_has_many_of_are_one(links):
     token = made(links, Terms(password=PASSWORD)).token
     refusals = [guess(Holder(links.library, token, f"2001:db8:1:2::{n}"), "wrong guess") for n in range(8)]
-    assert refusals.count(Refusal.WAIT) == 8 - FREE_GUESSES
-    assert guess(Holder(links.library, token, "2001:db8:1:3::1"), "wrong guess") is Refusal.WRONG_PASSWORD
+    assert refusals.count(LinkRefusal.WAIT) == 8 - FREE_GUESSES
+    assert guess(Holder(links.library, token, "2001:db8:1:3::1"), "wrong guess") is LinkRefusal.WRONG_PASSWORD
 
 
 def test_a_link_that_many_guess_at_gives_each_one_guess(links, monkeypatch):
     monkeypatch.setattr(holding, "MANY_GUESSES", 3)
     token = made(links, Terms(password=PASSWORD)).token
     for n in range(3):
-        assert guess(Holder(links.library, token, f"192.0.2.{n}"), "wrong guess") is Refusal.WRONG_PASSWORD
+        assert guess(Holder(links.library, token, f"192.0.2.{n}"), "wrong guess") is LinkRefusal.WRONG_PASSWORD
     late = Holder(links.library, token, "192.0.2.99")
-    assert guess(late, "wrong guess") is Refusal.WRONG_PASSWORD
-    assert guess(late, PASSWORD) is Refusal.WAIT
+    assert guess(late, "wrong guess") is LinkRefusal.WRONG_PASSWORD
+    assert guess(late, PASSWORD) is LinkRefusal.WAIT
     Holder(links.library, token, "192.0.2.100").unlock(PASSWORD)
 
 
@@ -199,8 +199,8 @@ def test_guesses_at_the_same_time_are_counted_each(links):
     holder = Holder(links.library, made(links, Terms(password=PASSWORD)).token)
     with ThreadPoolExecutor(8) as pool:
         refusals = list(pool.map(lambda _: guess(holder, "wrong guess"), range(12)))
-    assert refusals.count(Refusal.WRONG_PASSWORD) == FREE_GUESSES
-    assert refusals.count(Refusal.WAIT) == 12 - FREE_GUESSES
+    assert refusals.count(LinkRefusal.WRONG_PASSWORD) == FREE_GUESSES
+    assert refusals.count(LinkRefusal.WAIT) == 12 - FREE_GUESSES
 
 
 def test_views_are_counted_each(links):
@@ -221,7 +221,7 @@ def test_who_sees_and_revokes_which_links(links):
         links.revoke(his.link.id, by=ANN)
     assert Holder(links.library, his.token).show()
     links.revoke(his.link.id, by=owner("root"))
-    assert refusal(Holder(links.library, his.token)) is Refusal.REVOKED
+    assert refusal(Holder(links.library, his.token)) is LinkRefusal.REVOKED
 
 
 @pytest.mark.parametrize("role", [None, Role.VIEWER])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from collections.abc import Callable
 from datetime import timedelta
@@ -11,21 +12,22 @@ import pytest
 from alembic import command
 from alembic.config import Config
 from alembic.script import ScriptDirectory
-from sqlalchemy import inspect
+from sqlalchemy import bindparam, inspect, text
 
 from sharing.author import owner
-from sharing.bonds import Bonds
-from sharing.bonds.records import Place
+from sharing.bonds import Bonds, Calibrations
+from sharing.bonds.records import SourcePlace
 from sharing.cli import main
 from sharing.errors import NewerLibrary
 from sharing.library import Library, migrate
 from sharing.library.database import Database
 from sharing.library.logins import end_login, ended_logins
-from sharing.library.schema import REVISION
+from sharing.library.schema import REVISION, UtcTime
 from sharing.library.store import utc_now
 from sharing.links import Holder, Links
 from sharing.links.records import Terms
 from tests.sharing.test_backup import backed_up, restored
+from tests.sharing.test_bonds import AT, calibration
 from tests.sharing.test_library import draft
 from tests.sharing.test_links import PASSWORD, report
 
@@ -53,7 +55,7 @@ def test_a_library_of_an_older_schema_is_read_and_written(
         Links(old).make(1, 1, report(), Terms(password=PASSWORD), by=owner("ann")).token if revision > "0001" else ""
     )
     if revision > "0002":
-        Bonds(old).bind(1, Place(source="prod"), by=owner("ann"))
+        Bonds(old).bind(1, SourcePlace(source="prod"), by=owner("ann"))
     old.close()
     library = opened(place)
     assert library.history(1) == (first,)
@@ -67,8 +69,32 @@ def test_a_library_of_an_older_schema_is_read_and_written(
     assert ended_logins(library) == {"a" * 64}
 
 
+def test_step_times_of_a_schema_without_time_per_sequence_have_none(
+    place: str, opened: Callable[[str], Library]
+) -> None:
+    """As version 0005 wrote them, which knows no other columns."""
+    old = brought_to(place, "0005")
+    old.add(draft("kept"), by=owner("ann"))
+    factors = {"decode": 1.35, "prefill": 1.1, "front": 0.9, "covariance": calibration().covariance}
+    with old.database.writing() as connection:
+        connection.execute(
+            text(
+                "INSERT INTO calibrations (scenario_id, source, basis, since, until, window_s, windows, factors, "
+                "benchmark, accepted_by, accepted_at) VALUES (1, 'live', 'a model on a GPU', :at, :at, 1800, 3, "
+                ":factors, '{}', 'ann', :at)"
+            ).bindparams(bindparam("at", AT, UtcTime)),
+            {"factors": json.dumps(factors)},
+        )
+    old.close()
+    kept = Calibrations(opened(place))
+    assert kept.of_scenario(1).calibration == calibration()
+    assert kept.accept(1, calibration(1, sequence_ms=0.4), by=owner("bob")).calibration.sequence_ms == 0.4
+    assert kept.undo(1, by=owner("bob")).calibration.sequence_ms == 0.4
+    assert kept.of_scenario(1).calibration.sequence_ms == 0.0
+
+
 def test_there_are_older_schemas() -> None:
-    assert OLDER == ["0004", "0003", "0002", "0001"]
+    assert OLDER == ["0005", "0004", "0003", "0002", "0001"]
 
 
 def only_steps_to(revision: str, folder: Path, patch: pytest.MonkeyPatch) -> None:

@@ -6,7 +6,7 @@ import pytest
 from sqlalchemy import select
 
 from sharing.author import owner
-from sharing.errors import LinkRefused, NotInLibrary, Refusal, StillInUse
+from sharing.errors import LinkRefusal, LinkRefused, NotInLibrary, StillInUse
 from sharing.library.migrate import migrate
 from sharing.library.records import Project, ScenarioQuery
 from sharing.library.schema import METADATA
@@ -69,7 +69,7 @@ def test_its_links_say_that_they_were_withdrawn(library, links):
     for token in (one.token, two.token):
         with pytest.raises(LinkRefused, match="was withdrawn on") as error:
             Holder(library, token).show()
-        assert error.value.refusal is Refusal.REVOKED
+        assert error.value.refusal is LinkRefusal.REVOKED
     kept = {link.id: link for link in links.of_scenario(1, by=owner())}
     assert kept[two.link.id].revoked_at == before.revoked_at
 

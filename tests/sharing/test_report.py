@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import json
 import re
-from typing import Any
+from collections.abc import Iterator
+from typing import Any, get_args
 
 import pytest
+from pydantic import BaseModel
 
 from sharing.form.link import COST_CHOICES
 from sharing.form.presets import defaults, presets
 from sharing.form.read import to_scenario
 from sharing.report.addresses import cleared
+from sharing.report.answer import answer
 from sharing.report.asked import limits_text
 from sharing.report.assumptions import CUSTOMER, assumptions
 from sharing.report.build import build_report
-from sharing.report.content import Chart, Facts, Released, Report, Table
+from sharing.report.content import Chart, Facts, Paragraph, Released, Report, Table
 from sharing.report.flips import MOST_LOOKS, NEAR
 from sharing.report.names import titled
 from sharing.report.prices import as_released, at_list_prices, has_own_prices
@@ -23,6 +26,7 @@ from sharing.report.subject import subject_of
 from sizing.base.choices import Mode
 from sizing.base.format import count, ms, usd
 from sizing.decision.flips import flips
+from sizing.decision.keys import WHOLE
 from sizing.decision.outcome import Answers, Outcome
 from sizing.decision.text import GPU_CHANGE, MORE_FOR_LESS, name_of
 from sizing.decision.tornado import tornado
@@ -36,7 +40,7 @@ from sizing.scenario.costs import Costs
 from sizing.scenario.schema import Limits
 from tests.sharing.report_cases import CASES, MADE_AT, OWN_PRICE, answered, planned, report, scenario
 from tests.sizing.asking import put_beside
-from ui.currency import Currency
+from ui.currency import Currency, rates
 
 CHAPTERS = (
     "answer",
@@ -294,6 +298,41 @@ def test_amounts_are_in_the_currency_that_is_handed_in() -> None:
     assert tables(shown)[title].rows[-1][1] == pytest.approx(in_usd * 0.5)  # type: ignore[operator]
     money = [s.model_dump_json() for s in shown.sections if s.key in ("answer", "alternatives", "sensitivity")]
     assert not any("$" in text for text in money)
+
+
+@pytest.mark.parametrize("code", ["EUR", "GBP", "JPY"])
+def test_a_report_in_another_currency_says_at_which_rate_of_which_day(code: str) -> None:
+    listed = rates()[code]
+    said = last_of_the_summary(Currency(code=code, per_usd=listed.per_usd), Released.LIST_PRICES)
+    assert f"converted at {code} {listed.per_usd:.4g} for 1 USD ({listed.source}, {listed.on})" in said
+    typed = last_of_the_summary(Currency(code=code, per_usd=listed.per_usd * 1.1), Released.LIST_PRICES)
+    assert f"{listed.per_usd * 1.1:.4g} for 1 USD, as typed." in typed
+    assert "converted" not in last_of_the_summary(Currency(), Released.LIST_PRICES)
+    assert "converted" not in last_of_the_summary(Currency(code=code, per_usd=2.0), Released.NOTHING)
+
+
+def last_of_the_summary(money: Currency, released: Released) -> str:
+    block = answer(subject_of(answered("chat"), released, money=money)).blocks[-1]
+    assert isinstance(block, Paragraph)
+    return block.text
+
+
+def test_every_input_of_a_scenario_that_a_report_shows_has_a_name() -> None:
+    hidden = ("name", "schema_version", "benchmark", "measured", "pipeline", "deployment.custom_gpus", "prices.listed.")
+    keys = [key for key in leaves(Scenario) if not key.startswith((*hidden, "prices.negotiated."))]
+    assert {"deployment.slice", "deployment.kv_offload.tier", "costs.api.output_usd_per_mtok"} <= set(keys)
+    assert [key for key in keys if name_of(key) == key and key not in ("model",)] == []
+
+
+def leaves(part: type[BaseModel], prefix: str = "") -> Iterator[str]:
+    """Dotted keys of a section of a scenario, sections within it opened."""
+    for name, field in part.model_fields.items():
+        kinds = [one for one in (field.annotation, *get_args(field.annotation)) if isinstance(one, type)]
+        inner = [one for one in kinds if issubclass(one, BaseModel)]
+        if inner and f"{prefix}{name}" not in WHOLE:
+            yield from (key for one in inner for key in leaves(one, f"{prefix}{name}."))
+        else:
+            yield f"{prefix}{name}"
 
 
 @pytest.mark.parametrize(

@@ -23,7 +23,7 @@ from sharing.formats.brand import VARIABLE, BadBrand, Brand, check_logo, configu
 from sharing.formats.charts import picture
 from sharing.formats.frame import width_of
 from sharing.formats.markdown import plain
-from sharing.formats.picture import Box, Label, Stroke
+from sharing.formats.picture import Label, Rectangle, Stroke
 from sharing.formats.source import ReportSource, source_of
 from sharing.report.content import Chart, ChartSeries, Mark, Released, Report
 from sizing.base.markdown import NO_BREAK
@@ -184,7 +184,7 @@ def test_a_pdf_says_what_the_plan_says() -> None:
 
 def shapes(chart: Chart, width: float) -> Iterator[tuple[float, float]]:
     for shape in picture(chart, width).shapes:
-        if isinstance(shape, Box):
+        if isinstance(shape, Rectangle):
             yield shape.x, shape.y
             yield shape.x + shape.width, shape.y + shape.height
         elif isinstance(shape, Stroke):

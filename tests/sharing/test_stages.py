@@ -5,7 +5,7 @@ import pytest
 from sharing.form.fields import FIELDS
 from sharing.form.link import from_parameters, to_parameters
 from sharing.form.presets import defaults, presets
-from sharing.form.problems import BadInput
+from sharing.form.problems import UnreadableInput
 from sharing.form.read import to_scenario
 from sharing.form.stages import stages_of
 from sharing.form.stages_text import stages_text
@@ -60,7 +60,7 @@ def test_a_name_with_blanks_stands_in_quotes():
     ],
 )
 def test_what_is_wrong_with_a_text_is_one_sentence_at_the_field(text, said):
-    with pytest.raises(BadInput) as error:
+    with pytest.raises(UnreadableInput) as error:
         to_scenario(defaults() | {"stages": text})
     assert said in str(error.value)
     assert error.value.fault.at == "stages"
@@ -96,5 +96,5 @@ def test_a_slice_of_a_stage_is_read_and_written() -> None:
     assert (stages[0]["gpu"], stages[0]["slice"]) == ("a100_sxm_80g", "1g.10gb")
     again = stages_of(stages_text(stages), FIELD)
     assert again == stages
-    with pytest.raises(BadInput, match="slice needs gpu"):
+    with pytest.raises(UnreadableInput, match="slice needs gpu"):
         stages_of("embed BAAI/bge-m3 tokens=32 slice=1g.10gb", FIELD)

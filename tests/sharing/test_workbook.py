@@ -16,7 +16,7 @@ from sharing.formats.brand import Brand
 from sharing.formats.workbook import to_xlsx, write
 from sharing.formats.workbook.counts import systems_formula
 from sharing.report.build_calculator import FOLLOWED, calculator_of
-from sharing.report.calculator import Calculator, Input
+from sharing.report.calculator import Calculator, CalculatorInput
 from sharing.report.content import Released, Section, Table
 from sharing.report.money import Dollars
 from sizing import Scenario
@@ -202,7 +202,9 @@ def test_a_stored_calculator_is_read_again(calculator: Calculator) -> None:
 
 
 def test_an_address_inside_a_company_is_in_no_source(monkeypatch: pytest.MonkeyPatch) -> None:
-    secret = Input(name="a", label="a", unit="", value=1, low=0, high=2, group="load", source="http://wiki.corp/prices")
+    secret = CalculatorInput(
+        name="a", label="a", unit="", value=1, low=0, high=2, group="load", source="http://wiki.corp/prices"
+    )
     monkeypatch.setattr("sharing.report.build_calculator.inputs_of", lambda *_: [secret])
     made = calculator_of(answered("chat"), Released.NOTHING)
     assert made is not None

@@ -20,10 +20,9 @@ from calibration.accuracy_report import (
     tried,
 )
 from calibration.conformal import difficulties, stratum_quantiles, tails, with_scores
-from calibration.fit_efficiency import residuals
 from calibration.fit_targets import targets
 from calibration.interval_figures import standard_error
-from calibration.reasons import RULES, Row, reason
+from calibration.reasons import RULES, ErrorRow, reason
 from sizing.catalog.files import DATA_DIR
 from sizing.catalog.measured import measured, measurements
 from sizing.evidence.cases import architecture, case_of
@@ -52,7 +51,12 @@ def library():
 @pytest.fixture(scope="module")
 def errors_now(library):
     """log(predicted / measured) by (mode, metric), by the committed parameters."""
-    return residuals(library, efficiencies())
+    predicted = [table.predicted(efficiencies()) for table in library]
+    return {
+        (table.mode, metric): by_metric[metric] - observed
+        for table, by_metric in zip(library, predicted, strict=True)
+        for metric, observed in table.observed.items()
+    }
 
 
 def test_the_figures_are_those_of_the_committed_evidence_and_parameters():
@@ -179,7 +183,7 @@ LABEL = pd.Series(
         "apart": 0.0,
     }
 )
-PLAIN = Row(error=0.5, cells=CELLS, label=LABEL, neighbours=(0.45,), group=0.0)
+PLAIN = ErrorRow(error=0.5, cells=CELLS, label=LABEL, neighbours=(0.45,), group=0.0)
 
 
 def row(cells=None, label=None, **changes):

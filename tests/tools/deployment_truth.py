@@ -60,7 +60,8 @@ def step_times_of(one: Replica, *, running: float, context: float, prompt: float
 
 @dataclass(frozen=True, kw_only=True)
 class World:
-    """Everything that decides latency, and nothing else; ``profile``: relative loads of equal parts of the time."""
+    """Everything that decides latency, and nothing else; ``profile``: relative loads of equal parts of the time;
+    ``later``: the moment from which all steps take so many times as long."""
 
     steps: StepTimes
     rps: float
@@ -78,6 +79,7 @@ class World:
     seconds: float = 2400.0
     profile: tuple[float, ...] = ()
     seed: int = 1
+    later: tuple[float, float] = (math.inf, 1.0)
 
     def changed(self, **values: Any) -> World:
         """With other values."""
@@ -157,7 +159,7 @@ def _emit(active, running, prompt, cached, output, done, made, first, ended, now
 
 
 @njit(cache=True)
-def _serve(arrive, prompt, cached, output, steps, slots, budget, kv, marks, edges):  # type: ignore[no-untyped-def]
+def _serve(arrive, prompt, cached, output, steps, later, slots, budget, kv, marks, edges):  # type: ignore[no-untyped-def]
     """One replica, step by step. Every step decodes a token of each running sequence whose prompt is done, then takes
     prompt tokens up to the budget, of running requests first, then of waiting ones while a slot and memory are free."""
     n = len(arrive)
@@ -190,6 +192,7 @@ def _serve(arrive, prompt, cached, output, steps, slots, budget, kv, marks, edge
             active, running, queue, (front, back), prompt, cached, done, made, started, now, room
         )
         duration = steps[0] + steps[1] * decoding + steps[2] * held + steps[3] * (new + more)
+        duration *= later[1] if now >= later[0] else 1.0
         now += duration
         while mark < len(marks) and marks[mark] < now:
             seen[mark, 0], seen[mark, 1], seen[mark, 2] = running, back - front, used
@@ -278,7 +281,8 @@ def _served(world: World, requests: Floats, slow: float, marks: Floats) -> Serve
     arrive, prompt, cached, output = (np.ascontiguousarray(row) for row in requests)
     memory = float(world.kv_tokens)
     started, first, ended, seen, gaps, gap_sum = _serve(
-        arrive, prompt, cached, output, times, world.slots, world.budget, memory, marks, np.array(GAP_EDGES)
+        *(arrive, prompt, cached, output, times, np.array(world.later)),
+        *(world.slots, world.budget, memory, marks, np.array(GAP_EDGES)),
     )
     return Served(
         arrive=arrive,

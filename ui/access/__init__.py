@@ -2,8 +2,7 @@
 
 from ui.access.account import draw_account, draw_open_to_everybody, is_owners_machine
 from ui.access.door import draw_door
-from ui.access.noted import note_who
-from ui.access.session import OPEN_TO_ALL, Standing, actor, allowed, may_open, standing
+from ui.access.session import OPEN_TO_ALL, Standing, actor, allowed, may_open, note_who, standing
 
 __all__ = [
     "OPEN_TO_ALL",

@@ -27,6 +27,9 @@ from ui.access.ended import has_ended, log_out
 OPEN_TO_ALL = frozenset({"shared"})
 """Pages that nobody has to log in for: what they show is theirs by a token in their address."""
 
+_NOTED = "noted_as"
+"""Session key of who was written down last in the audit log."""
+
 _LOG = logging.getLogger(__name__)
 
 
@@ -69,6 +72,24 @@ def who() -> Who:
     if not user.get("is_logged_in"):
         return _out(Standing.LOGGED_OUT, rules)
     return _logged_in(user, rules)
+
+
+def note_who() -> None:
+    """Write down who uses this session by a login, the first time and whenever their role is another one."""
+    session = who()
+    if session.standing not in (Standing.IN, Standing.WITHOUT_ROLE):
+        return
+    before: Actor | None = st.session_state.get(_NOTED)
+    if before == session.actor:
+        return
+    st.session_state[_NOTED] = session.actor
+    address = str(st.context.ip_address or "")
+    if before is not None and before.name == session.actor.name:
+        was = before.role.value if before.role else "none"
+        note(Act.ROLE_CHANGED, session.actor, f"role, before: {was}", address=address)
+    else:
+        act = Act.LOGGED_IN if session.standing is Standing.IN else Act.TURNED_AWAY
+        note(act, session.actor, "dashboard", address=address)
 
 
 def end() -> None:

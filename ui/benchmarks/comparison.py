@@ -7,7 +7,7 @@ import math
 import pandas as pd
 import streamlit as st
 
-from collectors.benchmarks import BenchmarkPoint, MeasuredSystem
+from collectors.benchmarks import BenchmarkRun, MeasuredSystem
 from collectors.benchmarks.tools.own_csv import write_csv
 from sizing.base.errors import InvalidBenchmark, SizingError
 from sizing.base.format import UNKNOWN, count, interval, percent, rounded, significant
@@ -40,7 +40,7 @@ FAR_OFF = 3.0
 
 
 def draw_comparison(
-    curve: tuple[BenchmarkPoint, ...], stated: MeasuredSystem | None, scenario_model: Model, *, dark: bool
+    curve: tuple[BenchmarkRun, ...], stated: MeasuredSystem | None, scenario_model: Model, *, dark: bool
 ) -> None:
     """Everything below the description of what was measured; nothing while that is incomplete."""
     if stated is None:
@@ -195,7 +195,7 @@ def comparison_table(benchmark: Benchmark, checked: Check, quantity: Quantity) -
 
 
 def _actions(
-    curve: tuple[BenchmarkPoint, ...],
+    curve: tuple[BenchmarkRun, ...],
     stated: MeasuredSystem,
     benchmark: Benchmark,
     checked: Check,
@@ -248,7 +248,7 @@ def _draw_use(benchmark: Benchmark, *, same_model: bool, disabled: bool) -> None
     )
 
 
-def _download(curve: tuple[BenchmarkPoint, ...], stated: MeasuredSystem) -> None:
+def _download(curve: tuple[BenchmarkRun, ...], stated: MeasuredSystem) -> None:
     draw_download(
         "Download as CSV",
         lambda: write_csv(curve, stated),

@@ -6,7 +6,7 @@ from typing import Any
 
 import streamlit as st
 
-from collectors.benchmarks import BenchmarkPoint, MeasuredSystem, engine_of_tool
+from collectors.benchmarks import BenchmarkRun, MeasuredSystem, engine_of_tool
 from sharing.form.choices import gpu_names, label, labels, model_ids
 from sizing.base.deployed import Deployed
 from sizing.base.errors import SizingError
@@ -57,7 +57,7 @@ def _key(name: str) -> str:
     return f"measured_{name}"
 
 
-def prefill(curve: tuple[BenchmarkPoint, ...]) -> None:
+def prefill(curve: tuple[BenchmarkRun, ...]) -> None:
     """Fill the fields with what the file says, and with the planned deployment where it does not (for callbacks).
 
     A name that is not known leaves its field empty: it is for the user to say what it means.
@@ -94,7 +94,7 @@ def _parallelism(stated: dict[str, Any], planned: Deployed | None, *, moe: bool,
     return {"tp": tp, "pp": pp, "ep": ep, "dp": dp, "gpus": gpus} | beyond
 
 
-def draw_measured(curve: tuple[BenchmarkPoint, ...], scenario_model: str) -> MeasuredSystem | None:
+def draw_measured(curve: tuple[BenchmarkRun, ...], scenario_model: str) -> MeasuredSystem | None:
     """The fields; what they hold wins over the file. None while one of them is empty."""
     with st.container(border=True, gap="small"):
         st.markdown("**What was measured**")

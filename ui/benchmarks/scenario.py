@@ -8,7 +8,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from collectors.benchmarks import BenchmarkPoint, MeasuredSystem, RowError, to_measurements
+from collectors.benchmarks import BenchmarkRun, MeasuredSystem, RowError, to_measurements
 from sharing.form.problems import message_of
 from sizing.scenario.schema import Benchmark
 from sizing.scenario.schema import BenchmarkPoint as Measured
@@ -19,7 +19,7 @@ MOST_POINTS = 200
 """Runs that a scenario holds; of more, as many spread evenly over the loads."""
 
 
-def benchmark_of(curve: Sequence[BenchmarkPoint], stated: MeasuredSystem) -> tuple[Benchmark | None, list[RowError]]:
+def benchmark_of(curve: Sequence[BenchmarkRun], stated: MeasuredSystem) -> tuple[Benchmark | None, list[RowError]]:
     """The benchmark that a scenario holds, and the runs that say too little for it."""
     points, left_out = [], []
     for point, row in zip(curve, to_measurements(curve, stated), strict=True):
@@ -50,7 +50,7 @@ def _spread(points: list[Measured]) -> list[Measured]:
     return [points[i * (len(points) - 1) // (MOST_POINTS - 1)] for i in range(MOST_POINTS)]
 
 
-def source_of(curve: Sequence[BenchmarkPoint]) -> str:
+def source_of(curve: Sequence[BenchmarkRun]) -> str:
     """Tool, date and first file of a curve."""
     first = curve[0]
     day = f" of {first.when:%Y-%m-%d}" if first.when else ""

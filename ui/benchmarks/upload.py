@@ -12,7 +12,7 @@ import streamlit as st
 
 from collectors.benchmarks import (
     BenchmarkFileError,
-    BenchmarkPoint,
+    BenchmarkRun,
     Imported,
     RowError,
     curves,
@@ -31,13 +31,13 @@ MAX_PASTED = 200_000
 _FILES, _PASTED, _KEPT, _CURVE = "benchmark_files", "benchmark_pasted", "benchmark_import", "benchmark_curve"
 PASTED_NAME = "pasted text"
 
-Curve = tuple[BenchmarkPoint, ...]
+Curve = tuple[BenchmarkRun, ...]
 
 
 def draw_upload() -> Curve | None:
     """The drop area, what the files hold, and the curve that is looked at; None without a readable run."""
     st.file_uploader(
-        f"Result files of a benchmark, or a zip of them (up to {MAX_MB} MB each)",
+        f"Result files of a benchmark, also packed (zip, gz) (up to {MAX_MB} MB each)",
         key=_FILES,
         on_change=_read,
         accept_multiple_files=True,
@@ -45,7 +45,7 @@ def draw_upload() -> Curve | None:
     )
     with st.expander("Or paste what the benchmark printed", icon=":material/content_paste:"):
         st.text_area(
-            "Console of vLLM's or SGLang's benchmark, also several runs one after the other",
+            "Console of a benchmark (vLLM, SGLang, AIPerf, trtllm-bench, llama-bench), also several runs in a row",
             key=_PASTED,
             on_change=_read,
             max_chars=MAX_PASTED,

@@ -8,7 +8,7 @@ import streamlit as st
 
 from sharing.form.choices import labels
 from sharing.form.read import OWN_GPU
-from sizing.decision.columns import Column
+from sizing.decision.columns import ComparisonColumn
 from ui.compare.beside import KEY, MOST, OWN
 from ui.compare.column_text import FIELDS, KEPT, column_text
 from ui.shell import draw_problems
@@ -60,7 +60,7 @@ def _add() -> None:
     """Put the column beside the others; what is wrong with that stays to be said."""
     kept = bool(st.session_state["column_kept"])
     given: dict[str, Any] = {name: st.session_state[f"column_{name}"] for name in FIELDS}
-    column = Column(
+    column = ComparisonColumn(
         location=given["location"] or None,
         **{name: "" if kept else given[name] for name in _OF_ITS_OWN},
         keep_hardware=kept,

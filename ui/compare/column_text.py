@@ -10,7 +10,7 @@ from typing import Any
 from sharing.form.choices import label, option_of
 from sharing.form.read import OWN_GPU
 from sizing.base.format import stated
-from sizing.decision.columns import Column
+from sizing.decision.columns import ComparisonColumn
 
 KEPT = "same hardware"
 _JOIN = " + "
@@ -22,7 +22,7 @@ FIELDS: Mapping[str, str] = MappingProxyType(
 """Parts of a column by the field of the form that has their options, in the order they are written."""
 
 
-def column_text(column: Column) -> str:
+def column_text(column: ComparisonColumn) -> str:
     """The parts of a column that say something; empty where none does."""
     given = {name: getattr(column, name) for name in FIELDS}
     parts = [label(FIELDS[name], value) for name, value in given.items() if value]
@@ -33,7 +33,7 @@ def column_text(column: Column) -> str:
     return _JOIN.join(parts)
 
 
-def column_of(text: str) -> Column | None:
+def column_of(text: str) -> ComparisonColumn | None:
     """The column that a text means; None where a part of it is no option, or a part is there twice."""
     parts: dict[str, Any] = {}
     for word in text.split(_JOIN):
@@ -43,7 +43,7 @@ def column_of(text: str) -> Column | None:
         parts[read[0]] = read[1]
     if parts.get("keep_hardware") and parts.keys() & {"gpu", "precision", "engine"}:
         return None
-    return Column(**parts)
+    return ComparisonColumn(**parts)
 
 
 def _part(word: str) -> tuple[str, Any] | None:

@@ -43,14 +43,14 @@ GROWTHS: Mapping[str, str] = {"0": "None", "10": "10 %", "25": "25 %", "50": "50
 
 
 @dataclass(frozen=True, kw_only=True)
-class Chosen:
+class CostChoices:
     """What the session says about money: as it is, and without what was typed into the book."""
 
     costs: Costs
     listed: Costs
 
 
-def costs(model_id: str) -> Chosen | None:
+def costs(model_id: str) -> CostChoices | None:
     """What the session says about money; None, with the reason on the page, where that cannot be.
 
     ``model_id``: whose offers behind an API can be chosen.
@@ -58,7 +58,7 @@ def costs(model_id: str) -> Chosen | None:
     chosen = state.as_costs(_choices(model_id))
     try:
         costs = Costs.model_validate(chosen | st.session_state.get(GIVEN, {}))
-        return Chosen(costs=costs, listed=Costs.model_validate(chosen))
+        return CostChoices(costs=costs, listed=Costs.model_validate(chosen))
     except ValidationError as error:
         names = {str(place) for one in error.errors() for place in one["loc"]}
         draw_problems(
@@ -109,7 +109,7 @@ def _left_out() -> list[str]:
 
 
 def _one_of(title: str, key: str, names: Mapping[str, str], default: str, about: str) -> str:
-    """One of many options."""
+    """A dropdown for one option, which a link keeps."""
     kept = state.linked(key, names, default=default)
     draw_wrong_in_link(key, f"option of “{title}”")
     return st.selectbox(

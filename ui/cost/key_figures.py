@@ -23,7 +23,7 @@ ALL: dict[CountedParts, str] = {
 """Titles of the first figure, by what of the cost it counts."""
 
 
-class Figure(NamedTuple):
+class CostFigure(NamedTuple):
     """One figure, and what is said below it and on a click."""
 
     label: str
@@ -44,17 +44,17 @@ def draw_figures(cost: CostAnswer, currency: Currency) -> None:
             st.markdown(f":small[{as_markdown(figure.note)}]")
 
 
-def figures_of(cost: CostAnswer, currency: Currency) -> Iterator[Figure]:
+def figures_of(cost: CostAnswer, currency: Currency) -> Iterator[CostFigure]:
     """What a month costs, what of it is hardware, what is paid at once, what that is worth, from where on it pays."""
     if cost.usd_per_month is None:
         return
     written = currency.written
     high = f"{written(cost.low)} to {written(cost.high)}" if cost.high is not None else f"{written(cost.low)} or more"
-    yield Figure(
+    yield CostFigure(
         ALL[cost.counted], written(cost.usd_per_month), high, "In the way that was chosen, idle hours included."
     )
     if cost.counted != "hardware_and_power":
-        yield Figure(
+        yield CostFigure(
             "Hardware and power only",
             written(cost.hardware_and_power_usd_per_month),
             _share(cost.hardware_and_power_usd_per_month, cost.usd_per_month),
@@ -63,7 +63,7 @@ def figures_of(cost: CostAnswer, currency: Currency) -> Iterator[Figure]:
     yield from _of_unit(cost, currency)
     if cost.investment is not None:
         yield from _of_investment(cost, cost.investment, currency)
-    yield Figure(
+    yield CostFigure(
         "Cheaper than the API",
         *_ranges(cost.break_even.api_ranges),
         "Loads, in requests a day, at which the chosen way costs less than the API, each with the systems it needs.",
@@ -74,14 +74,14 @@ def _share(part: float | None, whole: float) -> str:
     return "a month" if part is None or not whole else f"a month, {percent(part / whole)} of all"
 
 
-def _of_unit(cost: CostAnswer, currency: Currency) -> Iterator[Figure]:
+def _of_unit(cost: CostAnswer, currency: Currency) -> Iterator[CostFigure]:
     tokens = currency.written(cost.usd_per_million_output_tokens)
     if cost.usd_per_document is None or cost.documents_per_month is None:
         note = f"at {large(cost.requests_per_day)} requests a day"
-        yield Figure("Per million output tokens", tokens, note, "All of the month on the tokens of the answers.")
+        yield CostFigure("Per million output tokens", tokens, note, "All of the month on the tokens of the answers.")
         return
     number, price = documents_priced(cost)
-    yield Figure(
+    yield CostFigure(
         "Per document" if number == 1 else f"Per {count(number)} documents",
         currency.written(price),
         f"{large(cost.documents_per_month)} a month; {tokens} per million output tokens",
@@ -89,12 +89,12 @@ def _of_unit(cost: CostAnswer, currency: Currency) -> Iterator[Figure]:
     )
 
 
-def _of_investment(cost: CostAnswer, investment: Investment, currency: Currency) -> Iterator[Figure]:
+def _of_investment(cost: CostAnswer, investment: Investment, currency: Currency) -> Iterator[CostFigure]:
     chosen = next((way for way in investment.ways if way.name == cost.location), None)
     if chosen is None:
         return
     still = f"worth {currency.written(chosen.residual_usd)} after {investment.months} months"
-    yield Figure(
+    yield CostFigure(
         "Paid at once",
         currency.written(chosen.purchase_usd),
         still if chosen.purchase_usd else "nothing is bought",
@@ -103,12 +103,12 @@ def _of_investment(cost: CostAnswer, investment: Investment, currency: Currency)
     rent = investment.against_renting
     if rent is None:
         note, value = f"over {investment.months} months", currency.written(chosen.present_cost_usd)
-        yield Figure("Present cost", value, note, "All payments, discounted to today.")
+        yield CostFigure("Present cost", value, note, "All payments, discounted to today.")
         return
     sign = "" if rent.npv_usd >= 0 else "-"
     paid = f"paid back in month {rent.payback_month}" if rent.payback_month else "not paid back in 36 months"
     rented = "renting" if rent.name == "cloud" else "the cheapest rent"
-    yield Figure(
+    yield CostFigure(
         "NPV of owning",
         f"{sign}{currency.written(abs(rent.npv_usd))}",
         f"against {rented}; {paid}",

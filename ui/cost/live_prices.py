@@ -10,7 +10,7 @@ import pandas as pd
 import streamlit as st
 
 from collectors.prices import hunt
-from collectors.prices.offers import Fetch, Offer, Offers, Reason, offers_of
+from collectors.prices.offers import Fetch, Offer, ProviderOffers, Reason, offers_of
 from sharing.form.problems import sentence
 from sizing.base.errors import SizingError
 from sizing.catalog import gpus
@@ -37,8 +37,8 @@ class _LookedUp:
     """What was answered last of a GPU, and before that with offers and when."""
 
     gpu: str
-    last: Offers
-    offered: Offers | None
+    last: ProviderOffers
+    offered: ProviderOffers | None
     day: date
 
 
@@ -87,7 +87,7 @@ def _of(gpu_id: str) -> _LookedUp | None:
     return seen if isinstance(seen, _LookedUp) and seen.gpu == gpu_id else None
 
 
-def _after(before: _LookedUp | None, gpu_id: str, answer: Offers) -> _LookedUp:
+def _after(before: _LookedUp | None, gpu_id: str, answer: ProviderOffers) -> _LookedUp:
     """The new answer; where nobody answered, with the offers that were there before."""
     if answer.answered or before is None:
         return _LookedUp(gpu=gpu_id, last=answer, offered=answer if answer.offers else None, day=today())
@@ -177,7 +177,7 @@ def _draw(seen: _LookedUp, currency: Currency) -> None:
     )
 
 
-def offers_table(answer: Offers, currency: Currency) -> pd.DataFrame:
+def offers_table(answer: ProviderOffers, currency: Currency) -> pd.DataFrame:
     """One row per offer, the cheapest GPU-hour first."""
     rows: Sequence[dict[str, object]] = [
         {

@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import partial
 
+import pandas as pd
 import streamlit as st
 
 from sharing.report.prices import at_list_prices, has_own_prices
@@ -32,6 +33,7 @@ from ui.figures.cost import (
     months_table,
     offers_table,
     over_load_table,
+    parts_table,
     payments_table,
     source_name,
     sources_table,
@@ -51,12 +53,20 @@ from ui.shell import (
     draw_rows,
     draw_table,
     draw_tabs,
+    grouped,
     is_presenting,
 )
 from ui.size.above import draw_above
 from ui.state import FormAnswer
 
 COUNTED = {"month": "Each month", "total": "Since the start", "paid": "Payments and present value"}
+_WAY_PX, _NUMBER_PX, _WHAT_PX, _LETTER_PX, _HEAD_PX = 132, 90, 280, 7, 16
+"""Widths of the columns of ways, of a letter, and of what stands around a head. Chosen: all columns stand beside the
+navigation at 1440 pixels."""
+_WRAPPED_PX = 76
+"""Height of a row from which on cells wrap, which holds three lines."""
+_SHORT = {"Hardware and power only": "Hardware, power", "Energy": "kWh", "Carbon": "kg CO2e"}
+"""Heads of narrow columns by how their names begin, which a click on the head tells in full."""
 PAID_HELP = "What is left out, region, payment terms, growth and ramp-up, API."
 
 
@@ -121,13 +131,58 @@ def _ways(cost: CostAnswer, currency: Currency, *, dark: bool) -> None:
         "place chosen anew, within the same limits. “API” is the provider that was chosen, or the cheapest."
     )
     st.markdown(as_markdown(sentences(cost, currency.written)))
-    table = ways_table(cost, currency)
-    draw_rows(table, key="ways_rows", alt="Ways to pay as a table")
+    _draw_ways(ways_table(cost, currency))
+    draw_rows(parts_table(cost, currency), key="parts_rows", alt="The cost of each way part by part", height="content")
     draw_csv(ways_table(cost, currency, cents=True), key="ways", what="Ways to pay")
     _units(cost, currency)
     if cost.api_offers:
         st.markdown("**The same month behind an API**")
-        draw_rows(offers_table(cost, currency), key="offers_rows", alt="Offers of this model behind an API")
+        _draw_offers(offers_table(cost, currency))
+
+
+def _draw_ways(table: pd.DataFrame) -> None:
+    """The ways in columns that fit beside the navigation at 1440 pixels, a long text over several lines; columns that
+    are empty for every way are left out."""
+    shown = table.dropna(axis="columns", how="all")
+    long = int(shown["What"].str.len().max()) * _LETTER_PX > _WHAT_PX
+    large = grouped(shown)
+    heads = {
+        str(name): next((short for begin, short in _SHORT.items() if str(name).startswith(begin)), str(name))
+        for name in shown.select_dtypes("number")
+    }
+    heads = {name: name.partition("(")[2].rstrip(")") if name.startswith("All") else heads[name] for name in heads}
+    numbers = {
+        name: st.column_config.NumberColumn(
+            head,
+            format="localized" if name in large else None,
+            help=name,
+            width=max(_NUMBER_PX, _LETTER_PX * len(head) + _HEAD_PX),
+        )
+        for name, head in heads.items()
+    }
+    texts = {
+        "Way": st.column_config.TextColumn(width=_WAY_PX, pinned=True),
+        "What": st.column_config.TextColumn(width=_WHAT_PX),
+    }
+    st.dataframe(
+        shown,
+        hide_index=True,
+        row_height=_WRAPPED_PX if long else None,
+        height="content",
+        key="ways_rows",
+        placeholder="",
+        alt="Ways to pay as a table",
+        column_config={**numbers, **texts},
+    )
+
+
+def _draw_offers(table: pd.DataFrame) -> None:
+    """The offers; a source that all of them share stands below the table instead of in each row."""
+    sources = list(dict.fromkeys(table["Source"]))
+    shown = table.drop(columns="Source") if len(sources) == 1 else table
+    draw_rows(shown, key="offers_rows", alt="Offers of this model behind an API")
+    if len(sources) == 1:
+        st.caption(as_markdown(f"Source: {sources[0]}."))
 
 
 def _units(cost: CostAnswer, currency: Currency) -> None:
@@ -135,8 +190,8 @@ def _units(cost: CostAnswer, currency: Currency) -> None:
     if not cost.lenses:
         return
     st.caption(
-        "Allocated: everything provisioned, idle hours included; compare this with the price of an API. Used: only the "
-        "share that is busy. At full load: as if the peak lasted day and night. Next system: what the requests cost "
+        "Everything provisioned: idle hours included; compare this with the price of an API. The share in use: only "
+        "what is busy. At full load: as if the peak lasted day and night. The next system: what the requests cost "
         "that need one more system."
     )
     units = units_table(cost, currency)

@@ -15,7 +15,7 @@ from sizing.base.errors import InvalidScenario
 from sizing.catalog import cloud_instances, systems_for
 from sizing.catalog.gpu import Gpu
 from sizing.catalog.system import System
-from sizing.economics.dates import Age, age_of
+from sizing.economics.dates import AGES, DOUBTFUL, age_of
 from sizing.prices.hardware import by_own_list
 from sizing.prices.system_price import BASIS_WORDS, dates_of, system_price
 from sizing.scenario.file import problems_of
@@ -31,7 +31,6 @@ EDITED = ("Price", "Source", "Date")
 """Columns that can be typed over."""
 
 UNITS: Mapping[str, str] = {"system": "USD per system", "gpu": "USD per GPU-hour"}
-AGES: Mapping[Age, str] = {"stale": "older than 90 days", "unclear": "perhaps older than 90 days", "undated": "no date"}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -75,7 +74,7 @@ def _line(row: Row, what: str, listed: Shown, own: Shown | None, name: ListName,
         "Price": price.usd,
         "Basis": "" if price.basis is None else BASIS_WORDS[price.basis],
         "Date": "; ".join(dict.fromkeys(price.dates)),
-        "Age": "" if price.usd is None else AGES.get(age_of(price.dates, on), ""),
+        "Age": AGES[age] if price.usd is not None and (age := age_of(price.dates, on)) in DOUBTFUL else "",
         "Whose": "yours" if own else "" if price.usd is None else "catalogue",
         "Source": price.source,
     }

@@ -19,7 +19,8 @@ from sizing.explore.shared_pool import PoolObjective, SharedPool
 from sizing.scenario.schema import Scenario
 from ui.state import place_told, plan_of
 from ui.work import computing
-from ui.work.plans import Computation, computed
+from ui.work.plans import computed
+from ui.work.questions import Computation
 
 KEPT = 64
 """Answers kept of each; the largest, a frontier of five GPUs, is some 0.5 MB."""

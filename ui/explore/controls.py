@@ -31,7 +31,7 @@ RANGE_LABELS = {"plan": "Plan", "all": "All", "none": "None"}
 
 
 @dataclass(frozen=True, kw_only=True)
-class View:
+class FrontierView:
     """What the frontier shows: axes, GPUs, lines per GPU, and the GPUs whose 80 % range is tinted."""
 
     x: XAxis
@@ -41,7 +41,7 @@ class View:
     ranges: tuple[str, ...]
 
 
-def draw_controls(answer: Answer) -> View:
+def draw_controls(answer: Answer) -> FrontierView:
     """Axes and lines in one row, the GPUs below."""
     x, y = _axes()
     plan, unasked, considered = answer.plan, leading_gpus(answer), _considered(answer.scenario)
@@ -79,7 +79,7 @@ def draw_controls(answer: Answer) -> View:
         )
     gpus = tuple(chosen or unasked)
     own = plan.deployment.gpu if plan.deployment and plan.deployment.gpu in gpus else gpus[0] if gpus else ""
-    return View(x=x, y=y, gpus=gpus, split=split, ranges={"all": gpus, "plan": (own,), "none": ()}[ranges])
+    return FrontierView(x=x, y=y, gpus=gpus, split=split, ranges={"all": gpus, "plan": (own,), "none": ()}[ranges])
 
 
 def _axes() -> tuple[XAxis, YAxis]:

@@ -13,7 +13,7 @@ from sizing.explore.measured_points import MeasuredPoint
 from sizing.explore.operating_point import OperatingPoint, YAxis
 from sizing.scenario.schema import Scenario
 from sizing.steps.efficiency import REFERENCE_YEAR
-from ui import shell, state
+from ui import state
 from ui.explore import computed
 from ui.explore.controls import draw_controls
 from ui.figures.frontier import build_frontier, frontier_alt_text
@@ -56,7 +56,7 @@ def follow_click() -> None:
     taken: _Taken | None = st.session_state.pop(_TAKEN, None)
     if taken is not None:
         state.use_deployment(taken.point, taken.scenario)
-        st.switch_page("pages/size.py", query_params=shell.parameters())
+        st.switch_page("pages/size.py", query_params=state.address_parameters())
 
 
 def draw_frontier(answer: FormAnswer, *, dark: bool) -> None:

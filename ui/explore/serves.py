@@ -5,7 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from sharing.form.asked import AskedNumber
-from sharing.form.problems import BadInput
+from sharing.form.problems import UnreadableInput
 from sizing.base.errors import SizingError
 from sizing.base.format import large, requests_per_s, significant
 from sizing.explore.inverse import MAX_BUDGET_USD, MAX_FLEET_GPUS, Served
@@ -53,7 +53,7 @@ def draw_serves(answer: FormAnswer) -> None:
             return
         _figures(served)
         pushed = computed.pushed_of(key, gpu, served.gpus_given)
-    except (BadInput, SizingError) as error:
+    except (UnreadableInput, SizingError) as error:
         draw_problems(error.problems[:1])
         return
     st.markdown(f"**With the peak of {as_markdown(requests_per_s(answer.plan.sustained_rps))} that was asked**")
@@ -62,7 +62,7 @@ def draw_serves(answer: FormAnswer) -> None:
 
 
 def read_amount(typed: str, what: str) -> float:
-    """The number of GPUs or the USD a month that was typed. Raises BadInput with one sentence."""
+    """The number of GPUs or the USD a month that was typed. Raises UnreadableInput with one sentence."""
     return _ASKED[what].read(typed.replace("$", ""))
 
 

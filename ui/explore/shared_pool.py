@@ -9,7 +9,7 @@ from pydantic import ValidationError
 from sharing.form.asked import AskedNumber
 from sharing.form.numbers import show_number
 from sharing.form.presets import presets
-from sharing.form.problems import BadInput, sentence
+from sharing.form.problems import UnreadableInput, sentence
 from sizing.base.errors import SizingError
 from sizing.explore.shared_pool import PoolObjective, SharedPool
 from sizing.scenario.bounds import MAX_RPS
@@ -60,7 +60,7 @@ def draw_pool(answer: FormAnswer) -> None:
     try:
         workloads = tuple(_with_load(scenarios[one], loads[one], _name(one, answer)) for one in chosen)
         pool = computed.pool_of(tuple(s.model_dump_json() for s in workloads), objective)
-    except (BadInput, SizingError, ValidationError) as error:
+    except (UnreadableInput, SizingError, ValidationError) as error:
         draw_problems([sentence(error)])
         return
     _pool(pool)
@@ -83,7 +83,7 @@ def _load(one: str, scenario: Scenario, answer: FormAnswer) -> str:
 
 
 def _with_load(scenario: Scenario, typed: str, name: str) -> Scenario:
-    """The scenario with that peak and nothing else that says the load. Raises BadInput with one sentence."""
+    """The scenario with that peak and nothing else that says the load. Raises UnreadableInput with one sentence."""
     peak = AskedNumber(name=name, high=MAX_RPS, beyond_low=True, example="10").read(typed)
     only = dict.fromkeys(RATES) | {"peak_rps": peak, "growth_percent": 0.0}
     return scenario.model_copy(

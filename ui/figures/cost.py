@@ -9,11 +9,12 @@ import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 
+from sizing.economics.api import provider_name
 from sizing.economics.curves import OverLoad
-from sizing.economics.dates import Age
+from sizing.economics.dates import AGES
 from sizing.economics.present_value import Investment
 from sizing.economics.results import CostAnswer, CostSource, WayToPay
-from sizing.economics.text import CONSTANTS, PARTS, WHY_UNKNOWN
+from sizing.economics.text import CONSTANTS, PARTS, WAY_NAMES, described, senses, why_unknown
 from sizing.economics.views import BaseWay, ViewName
 from ui.currency import DOLLARS, Currency
 from ui.figures.template import (
@@ -30,34 +31,12 @@ from ui.figures.template import (
 )
 from ui.format import known
 
-WAYS: Mapping[ViewName, str] = {
-    "on_prem": "Own systems",
-    "cloud": "Rented, same GPUs",
-    "hybrid": "Hybrid",
-    "api": "API",
-    "cloud_best": "Rented, cheapest",
-    "on_prem_best": "Own, cheapest",
-    "cloud_hours": "Rented by window",
-    "api_cheapest": "API, cheapest",
-    "api_median": "API, median",
-    "blended": "Split",
-}
-"""Ways to pay as legends and tables call them; their place is that of their colour."""
-
 ORDER: tuple[ViewName, ...] = (
     *("on_prem", "on_prem_best", "cloud", "cloud_best", "cloud_hours", "hybrid", "blended"),
     *("api_cheapest", "api", "api_median"),
 )
 """Ways as a chart stacks them: owned, rented, mixed, by the token."""
-assert set(ORDER) == set(WAYS)
-
-AGES: Mapping[Age, str] = {
-    "stale": "older than 90 days",
-    "unclear": "perhaps older than 90 days",
-    "undated": "no date",
-    "fresh": "within 90 days",
-    "given": "your own",
-}
+assert set(ORDER) == set(WAY_NAMES)
 
 _PATTERNS = ("", "/", "\\", "x", "-", "|", "+", ".")
 
@@ -74,7 +53,7 @@ def build_ways(cost: CostAnswer, *, currency: Currency = DOLLARS, dark: bool = F
             "type": "bar",
             "orientation": "h",
             "name": PARTS[part].capitalize(),
-            "y": [WAYS[way.name] for way in ways],
+            "y": [WAY_NAMES[way.name] for way in ways],
             "x": [way.parts.get(part, 0.0) for way in ways],
             "marker": {
                 "color": colours[n % len(colours)],
@@ -102,44 +81,57 @@ def build_ways(cost: CostAnswer, *, currency: Currency = DOLLARS, dark: bool = F
 
 def _total(way: WayToPay, currency: Currency) -> dict[str, Any]:
     """The sum of a bar, behind its end."""
-    at = {"x": way.usd_per_month, "y": WAYS[way.name], "xanchor": "left", "showarrow": False}
+    at = {"x": way.usd_per_month, "y": WAY_NAMES[way.name], "xanchor": "left", "showarrow": False}
     return {**at, "text": f" {currency.written(way.usd_per_month)}"}
 
 
 def ways_table(cost: CostAnswer, currency: Currency = DOLLARS, *, cents: bool = False) -> pd.DataFrame:
     """One row per way: what it is, what it costs, and why not where it has no cost.
 
-    With ``cents`` amounts are not rounded further, so that parts add up to their sum.
+    With ``cents``, for a file, amounts are not rounded further and every part has a column: they add up to their sum.
     """
     ways = sorted(cost.ways, key=lambda way: ORDER.index(way.name))
     return pd.DataFrame([_way(way, currency.code, cents=cents) for way in ways])
+
+
+def parts_table(cost: CostAnswer, currency: Currency = DOLLARS) -> pd.DataFrame:
+    """One row per part with the sum below, one column per way that has a cost."""
+    ways = sorted((way for way in cost.ways if way.usd_per_month is not None), key=lambda way: ORDER.index(way.name))
+    parts = [part for part in PARTS if any(way.parts.get(part) for way in ways)]
+    names = [PARTS[part].capitalize() for part in parts]
+    columns = {
+        WAY_NAMES[way.name]: [*(known(way.parts.get(part)) for part in parts), known(way.usd_per_month)] for way in ways
+    }
+    return pd.DataFrame({f"{currency.code} a month": [*names, "All parts"], **columns})
 
 
 def _way(way: WayToPay, code: str, *, cents: bool) -> dict[str, Any]:
     def amount(usd: float | None) -> float | None:
         return known(usd) if not cents or usd is None else round(usd, 2)
 
-    return {
-        "Way": WAYS[way.name],
+    shown = {
+        "Way": WAY_NAMES[way.name],
         f"All costs ({code} a month)": amount(way.usd_per_month),
         "low": amount(way.low),
         "high": amount(way.high),
         f"Hardware and power only ({code} a month)": amount(way.hardware_and_power_usd_per_month),
         "What": _what(way),
-        "Systems": known(way.systems),
         "Utilisation (%)": None if way.utilization is None else round(way.utilization * 100.0, 1),
         "Energy (kWh a month)": known(way.energy_kwh_per_month),
         "Carbon (kg CO2e a month)": known(way.carbon_kg_per_month),
-        **{f"{PARTS[part].capitalize()} ({code})": round(value, 2) for part, value in way.parts.items()},
     }
+    if not cents:
+        return shown
+    parts = {f"{PARTS[part].capitalize()} ({code})": round(value, 2) for part, value in way.parts.items()}
+    return {**shown, "Systems": known(way.systems), **parts}
 
 
 def _what(way: WayToPay) -> str:
     """What is paid for, or why the way has no cost."""
     if way.unavailable is not None:
-        why = WHY_UNKNOWN[way.unavailable]
+        why = why_unknown(way)
         return why[0].upper() + why[1:]
-    return " in ".join(filter(None, [way.system, way.place]))
+    return described(way)
 
 
 def source_name(source: CostSource) -> str:
@@ -156,23 +148,16 @@ def sources_table(sources: Sequence[CostSource]) -> pd.DataFrame:
 
 def units_table(cost: CostAnswer, currency: Currency = DOLLARS) -> pd.DataFrame:
     """The cost per request and per million tokens in every sense."""
-    senses = [
-        (f"Allocated and {lens.name}" if lens.name == "used" else "Allocated", lens.per_unit) for lens in cost.lenses
-    ]
-    senses = [(name.replace("Allocated and used", "Used"), unit) for name, unit in senses]
-    senses += [
-        (name, unit) for name, unit in (("At full load", cost.full_load), ("Next system", cost.marginal)) if unit
-    ]
     return pd.DataFrame(
         [
             {
-                "Sense": name,
+                "Counted": name,
                 f"{currency.code} per request": known(unit.usd_per_request),
                 f"{currency.code} per million input tokens": known(unit.usd_per_million_input_tokens),
                 f"{currency.code} per million output tokens": known(unit.usd_per_million_output_tokens),
                 f"{currency.code} per million tokens": known(unit.usd_per_million_blended_tokens),
             }
-            for name, unit in senses
+            for name, unit in senses(cost)
         ]
     )
 
@@ -181,7 +166,7 @@ def ways_alt_text(cost: CostAnswer, currency: Currency = DOLLARS) -> str:
     """The bars in one sentence, for those who do not see them."""
     return (
         "All costs a month: "
-        + ", ".join(f"{WAYS[w.name]} {currency.written(w.usd_per_month)}" for w in cost.ways)
+        + ", ".join(f"{WAY_NAMES[w.name]} {currency.written(w.usd_per_month)}" for w in cost.ways)
         + "."
     )
 
@@ -223,7 +208,7 @@ def _over_months(data: list[dict[str, Any]], title: str, currency: Currency, *, 
 
 def payments_table(investment: Investment, currency: Currency = DOLLARS) -> pd.DataFrame:
     """One row per month from today on, a column per way; the last month less what the purchases are still worth."""
-    columns = {f"{WAYS[way.name]} ({currency.code})": np.round(way.payments, 2) for way in investment.ways}
+    columns = {f"{WAY_NAMES[way.name]} ({currency.code})": np.round(way.payments, 2) for way in investment.ways}
     return pd.DataFrame({"Month": range(investment.months + 1), **columns})
 
 
@@ -232,7 +217,7 @@ def investment_table(investment: Investment, currency: Currency = DOLLARS) -> pd
     beside = {one.name: one for one in investment.owning_against}
     rows = [
         {
-            "Way": WAYS[way.name],
+            "Way": WAY_NAMES[way.name],
             f"Paid at once ({currency.code})": known(way.purchase_usd),
             f"Paid in 36 months ({currency.code})": known(way.paid_usd + way.residual_usd),
             f"Residual value ({currency.code})": known(way.residual_usd),
@@ -249,17 +234,17 @@ def investment_table(investment: Investment, currency: Currency = DOLLARS) -> pd
 
 def offers_table(cost: CostAnswer, currency: Currency = DOLLARS) -> pd.DataFrame:
     """One row per API that prices the model, the cheapest first."""
+    per = f"({currency.code} per million)"
     return pd.DataFrame(
         [
             {
-                "Provider": one.provider,
+                "Provider": provider_name(one.provider),
                 "Model": one.model,
                 f"{currency.code} a month": known(one.usd_per_month),
-                "Input (per million)": one.input_usd_per_mtok,
-                "Cached input": one.cached_input_usd_per_mtok,
-                "Output": one.output_usd_per_mtok,
-                "Date": one.date,
-                "Source": one.source,
+                f"Input {per}": one.input_usd_per_mtok,
+                f"Cached input {per}": one.cached_input_usd_per_mtok,
+                f"Output {per}": one.output_usd_per_mtok,
+                "Source": f"{one.source}, {one.date}",
             }
             for one in cost.api_offers
         ]
@@ -268,17 +253,17 @@ def offers_table(cost: CostAnswer, currency: Currency = DOLLARS) -> pd.DataFrame
 
 def months_table(months: Mapping[BaseWay, Sequence[float]], currency: Currency = DOLLARS) -> pd.DataFrame:
     """One row per month, a column per way; the sums are those of the chart."""
-    columns = {f"{WAYS[name]} ({currency.code})": [round(v, 2) for v in each] for name, each in months.items()}
+    columns = {f"{WAY_NAMES[name]} ({currency.code})": [round(v, 2) for v in each] for name, each in months.items()}
     count = max((len(each) for each in months.values()), default=0)
     return pd.DataFrame({"Month": range(1, count + 1), **columns})
 
 
 def _line(name: ViewName, x: Sequence[float], y: Sequence[float], currency: Currency, *, dark: bool) -> dict[str, Any]:
-    place = list(WAYS).index(name)
+    place = list(WAY_NAMES).index(name)  # the place of a way is that of its colour
     return {
         "type": "scatter",
         "mode": "lines",
-        "name": WAYS[name],
+        "name": WAY_NAMES[name],
         "x": x,
         "y": y,
         "line": {
@@ -288,7 +273,7 @@ def _line(name: ViewName, x: Sequence[float], y: Sequence[float], currency: Curr
             # whole systems are added at once; tokens are paid for one by one
             "shape": "linear" if name == "api" else "hv",
         },
-        "hovertemplate": f"%{{x:,.4~g}}: {currency.code} %{{y:,.0f}}<extra>{WAYS[name]}</extra>",
+        "hovertemplate": f"%{{x:,.4~g}}: {currency.code} %{{y:,.0f}}<extra>{WAY_NAMES[name]}</extra>",
     }
 
 
@@ -369,6 +354,7 @@ def _planned(curve: OverLoad, *, dark: bool) -> dict[str, Any]:
 def over_load_table(curve: OverLoad, currency: Currency = DOLLARS) -> pd.DataFrame:
     """One row per load, a column per way."""
     columns = {
-        f"{WAYS[name]} ({currency.code} a month)": np.round(values, 2) for name, values in curve.usd_per_month.items()
+        f"{WAY_NAMES[name]} ({currency.code} a month)": np.round(values, 2)
+        for name, values in curve.usd_per_month.items()
     }
     return pd.DataFrame({"Requests a day": [known(v) for v in curve.requests_per_day.tolist()], **columns})

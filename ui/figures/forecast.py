@@ -10,7 +10,7 @@ import plotly.graph_objects as go
 from reality.forecast.result import Forecast
 from sizing.base.format import requests_per_s, rounded, significant
 from sizing.base.units import S_PER_DAY
-from ui.figures.live_lines import Band, Chart, ChartLine, Level, build_lines
+from ui.figures.live_lines import Band, ChartLine, Level, LiveChart, build_lines
 
 _DAYS = "%d %b\n%Y"
 """How the axis writes a day: the year below."""
@@ -23,7 +23,7 @@ def build_forecast(forecast: Forecast, *, dark: bool = False) -> go.Figure:
     return figure
 
 
-def _chart(forecast: Forecast) -> Chart:
+def _chart(forecast: Forecast) -> LiveChart:
     past, ahead = forecast.past_days, forecast.days
     times = [*(_seconds(one.at) for one in past), *(_seconds(one.at) for one in ahead)]
     before, after = [float("nan")] * len(past), [float("nan")] * len(ahead)
@@ -36,7 +36,7 @@ def _chart(forecast: Forecast) -> Chart:
         at = _seconds(reached.value)
         marked = [forecast.capacity.rps if at <= t < at + S_PER_DAY else float("nan") for t in _days(times)]
         lines.append(ChartLine(name=f"Reached {reached.value[:10]}", values=marked, colour=4, marks=True))
-    return Chart(
+    return LiveChart(
         unit="requests/s",
         quantity="Load",
         times_s=times,

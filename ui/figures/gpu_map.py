@@ -27,7 +27,7 @@ WIDE = 3.0
 
 
 @dataclass(frozen=True, kw_only=True)
-class Measure:
+class MapMeasure:
     """What the cells show: the first of ``keys`` that a GPU has, times ``scale``; ``top`` is the end of the colours."""
 
     label: str
@@ -38,12 +38,12 @@ class Measure:
     note: str = ""
 
 
-def _share(label: str, *keys: str, note: str) -> Measure:
+def _share(label: str, *keys: str, note: str) -> MapMeasure:
     """A share of time, in percent."""
-    return Measure(label=label, unit="%", keys=keys, scale=100.0, top=100.0, note=note)
+    return MapMeasure(label=label, unit="%", keys=keys, scale=100.0, top=100.0, note=note)
 
 
-MEASURES: Mapping[str, Measure] = {
+MEASURES: Mapping[str, MapMeasure] = {
     "busy": _share(
         "Busy",
         "busy",
@@ -56,15 +56,15 @@ MEASURES: Mapping[str, Measure] = {
         "Tensor active", "tensor_active", note="Share of time the tensor cores compute: high in prefill, low in decode."
     ),
     "dram_active": _share("Memory active", "dram_active", note="Share of time the memory moves data: high in decode."),
-    "memory": Measure(
+    "memory": MapMeasure(
         label="Memory used",
         unit="GB",
         keys=("memory_used",),
         scale=1 / GB,
         note="Engines reserve memory at their start: flat, and not the use of the KV cache.",
     ),
-    "power": Measure(label="Power", unit="W", keys=("power",), note="Mean over the window."),
-    "temperature": Measure(
+    "power": MapMeasure(label="Power", unit="W", keys=("power",), note="Mean over the window."),
+    "temperature": MapMeasure(
         label="Temperature", unit="°C", keys=("temperature",), top=95.0, note="Highest within the window."
     ),
 }
@@ -80,7 +80,7 @@ class Cell:
     trouble: str = ""
 
 
-def value_of(device: Device, measure: Measure) -> float | None:
+def value_of(device: Device, measure: MapMeasure) -> float | None:
     """What a GPU shows for a measure; None is unknown."""
     for key in measure.keys:
         value = device.values.get(key)
@@ -99,7 +99,7 @@ def trouble_of(device: Device) -> str:
     return "; ".join(part for part in parts if part)
 
 
-def build_gpu_map(devices: Sequence[Device], measure: Measure, *, dark: bool = False) -> go.Figure:
+def build_gpu_map(devices: Sequence[Device], measure: MapMeasure, *, dark: bool = False) -> go.Figure:
     """The cells; a cross marks a GPU with an XID error or slowed down. A cell without data stays empty, with a dash."""
     if not devices:
         return message("No GPU of this deployment is known.", dark=dark)
@@ -157,7 +157,7 @@ def gpu_table(devices: Sequence[Device]) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def gpu_map_alt_text(devices: Sequence[Device], measure: Measure) -> str:
+def gpu_map_alt_text(devices: Sequence[Device], measure: MapMeasure) -> str:
     """The map in one sentence."""
     values = sorted(v for device in devices if (v := value_of(device, measure)) is not None)
     bad = sum(bool(trouble_of(device)) for device in devices)
@@ -173,7 +173,7 @@ def gpu_map_alt_text(devices: Sequence[Device], measure: Measure) -> str:
 Row = tuple[str, list[Cell | None]]
 
 
-def _arranged(devices: Sequence[Device], measure: Measure) -> tuple[list[Row], list[str], str]:
+def _arranged(devices: Sequence[Device], measure: MapMeasure) -> tuple[list[Row], list[str], str]:
     """Rows of cells, the names of the columns, and what the columns are."""
     hosts: dict[str, list[Device]] = {}
     for device in devices:
@@ -202,12 +202,12 @@ def _wrapped(cells: Sequence[Cell]) -> tuple[list[Row], list[str]]:
     )
 
 
-def _cell(device: Device, measure: Measure) -> Cell:
+def _cell(device: Device, measure: MapMeasure) -> Cell:
     pod = f"<br>{device.pod}" if device.pod else ""
     return Cell(place=f"{device.name}{pod}", text="", value=value_of(device, measure), trouble=trouble_of(device))
 
 
-def _host_cell(host: str, group: Sequence[Device], measure: Measure) -> Cell:
+def _host_cell(host: str, group: Sequence[Device], measure: MapMeasure) -> Cell:
     values = [v for device in group if (v := value_of(device, measure)) is not None]
     bad = [trouble for device in group if (trouble := trouble_of(device))]
     ends = f", {significant(min(values))} to {significant(max(values))}" if values else ""
@@ -219,7 +219,7 @@ def _host_cell(host: str, group: Sequence[Device], measure: Measure) -> Cell:
     )
 
 
-def _hover(cell: Cell, measure: Measure) -> str:
+def _hover(cell: Cell, measure: MapMeasure) -> str:
     shown = "no data" if cell.value is None else f"{significant(cell.value)} {measure.unit}{cell.text}"
     trouble = f"<br>{cell.trouble}" if cell.trouble else ""
     return f"{cell.place}<br>{shown}{trouble}"
@@ -243,7 +243,7 @@ def _crosses(rows: Sequence[Row], columns: Sequence[str], *, dark: bool) -> list
     ]
 
 
-def _labels(rows: Sequence[Row], measure: Measure, *, dark: bool) -> list[dict[str, Any]]:
+def _labels(rows: Sequence[Row], measure: MapMeasure, *, dark: bool) -> list[dict[str, Any]]:
     """The value in each cell, a dash where there is none; nothing under a cross."""
     return [
         {

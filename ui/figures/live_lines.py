@@ -79,7 +79,7 @@ class Band:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Chart:
+class LiveChart:
     """One quantity over time: seconds since 1970, lines on them. Several quantities are named by their unit alone."""
 
     unit: str
@@ -105,7 +105,7 @@ class Chart:
         return self.unit == "%"
 
 
-def build_lines(chart: Chart, *, zone: tzinfo = UTC, dark: bool = False) -> go.Figure:
+def build_lines(chart: LiveChart, *, zone: tzinfo = UTC, dark: bool = False) -> go.Figure:
     """The chart. A range without a single value says so instead of drawing an empty frame."""
     seen = [v for line in chart.lines for v in line.values if math.isfinite(v)]
     if not seen:
@@ -145,7 +145,7 @@ def _scale(shown: Sequence[float]) -> dict[str, Any]:
     return {"type": "log", "tickvals": ticks, "ticktext": [significant(tick) for tick in ticks]}
 
 
-def lines_table(chart: Chart, *, zone: tzinfo = UTC) -> pd.DataFrame:
+def lines_table(chart: LiveChart, *, zone: tzinfo = UTC) -> pd.DataFrame:
     """One row per moment; an empty cell is a gap."""
     scale = chart.scale
     columns = {f"{line.name} ({chart.unit})": _points(line.values, scale) for line in chart.lines}
@@ -155,7 +155,7 @@ def lines_table(chart: Chart, *, zone: tzinfo = UTC) -> pd.DataFrame:
     return pd.DataFrame({f"Time ({zone})": [moment(t, zone) for t in chart.times_s], **columns})
 
 
-def lines_alt_text(chart: Chart) -> str:
+def lines_alt_text(chart: LiveChart) -> str:
     """The chart in one sentence: the last value of each line, and the plan."""
     parts = []
     for line in chart.lines:
@@ -187,7 +187,7 @@ def _points(values: Sequence[float], scale: float) -> list[float | None]:
     return [rounded(v * scale, 4) if math.isfinite(v) else None for v in values]
 
 
-def _lines(chart: Chart, times: Sequence[str], scale: float, *, dark: bool) -> list[dict[str, Any]]:
+def _lines(chart: LiveChart, times: Sequence[str], scale: float, *, dark: bool) -> list[dict[str, Any]]:
     colours = palette(dark=dark)
     unit = " %" if chart.percent else ""
     return [
@@ -210,7 +210,7 @@ def _lines(chart: Chart, times: Sequence[str], scale: float, *, dark: bool) -> l
     ]
 
 
-def _levels(chart: Chart, ends: Sequence[str], scale: float, *, dark: bool) -> list[dict[str, Any]]:
+def _levels(chart: LiveChart, ends: Sequence[str], scale: float, *, dark: bool) -> list[dict[str, Any]]:
     return [
         {
             "type": "scatter",
@@ -225,7 +225,7 @@ def _levels(chart: Chart, ends: Sequence[str], scale: float, *, dark: bool) -> l
     ]
 
 
-def _band(chart: Chart, times: Sequence[str], top: float, scale: float, *, dark: bool) -> list[dict[str, Any]]:
+def _band(chart: LiveChart, times: Sequence[str], top: float, scale: float, *, dark: bool) -> list[dict[str, Any]]:
     """The area between two edges: gaps end it, so each stretch is an area of its own."""
     if chart.band is None:
         return []

@@ -17,7 +17,7 @@ _LABELLED = 0.07
 """Share of the GPU from which on a part carries its value inside the bar."""
 
 
-class Look(NamedTuple):
+class PartLook(NamedTuple):
     """How a part is drawn; ``colour`` counts in the palette, None is neutral."""
 
     colour: int | None
@@ -25,14 +25,14 @@ class Look(NamedTuple):
     opacity: float
 
 
-LOOKS: Mapping[str, Look] = {
-    "Weights": Look(0, "", 1.0),
-    "KV cache in use": Look(1, "", 1.0),
-    "KV cache free": Look(1, "/", 0.2),
-    "Activations": Look(2, "x", 1.0),
-    "CUDA graphs": Look(4, "+", 1.0),
-    "Driver and buffers": Look(3, ".", 1.0),
-    "Not used": Look(None, "", 0.18),
+LOOKS: Mapping[str, PartLook] = {
+    "Weights": PartLook(0, "", 1.0),
+    "KV cache in use": PartLook(1, "", 1.0),
+    "KV cache free": PartLook(1, "/", 0.2),
+    "Activations": PartLook(2, "x", 1.0),
+    "CUDA graphs": PartLook(4, "+", 1.0),
+    "Driver and buffers": PartLook(3, ".", 1.0),
+    "Not used": PartLook(None, "", 0.18),
 }
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import plotly.graph_objects as go
 
 from sharing.form.choices import label
-from sizing.base.format import ms, significant, tokens_per_s, usd
+from sizing.base.format import a_month, ms, significant, tokens_per_s
 from sizing.base.result import Candidate, Plan
 from sizing.base.units import MS_PER_S
 from sizing.scenario.schema import Limits
@@ -141,7 +141,7 @@ def _hover(candidate: Candidate, gpu: str, at: str) -> str:
     return "<br>".join(
         (
             short_name(candidate, gpu),
-            f"{counted(candidate.deployment.gpus, 'GPU')}, {usd(candidate.hardware_usd_per_month)} a month",
+            f"{counted(candidate.deployment.gpus, 'GPU')}, {a_month(candidate.hardware_usd_per_month)}",
             f"{at} TTFT {ms(candidate.ttft_ms)}, ITL {ms(candidate.itl_ms)}, E2E {ms(candidate.e2e_ms)}",
             f"{tokens_per_s(candidate.output_tokens_per_s_per_gpu)} per GPU (output)",
         )

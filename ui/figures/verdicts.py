@@ -11,7 +11,7 @@ import plotly.graph_objects as go
 
 from reality.answer import percent_of, range_of, short_label, shown
 from reality.labels import NAMES_ITS_UNIT, SHARE_OF_PROMPT
-from reality.result import VERDICT_WORDS, Comparison, Interval, PerformanceRow, TrafficRow, Verdict
+from reality.result import VERDICT_WORDS, Interval, PerformanceRow, RealityComparison, TrafficRow, Verdict
 from ui.figures.template import INK, NEUTRAL, alpha, axis, layout, message, palette
 from ui.format import known
 
@@ -154,7 +154,7 @@ def _clipped(ratio: float) -> float:
     return min(max(ratio, NARROWEST), WIDEST)
 
 
-def verdicts_alt_text(comparison: Comparison) -> str:
+def verdicts_alt_text(comparison: RealityComparison) -> str:
     """The chart in one sentence, for those who do not see it."""
     kept = drawn(comparison.performance)
     if not kept:
@@ -166,7 +166,7 @@ def verdicts_alt_text(comparison: Comparison) -> str:
     )
 
 
-def performance_table(comparison: Comparison) -> pd.DataFrame:
+def performance_table(comparison: RealityComparison) -> pd.DataFrame:
     """Every quantity: predicted, measured, error, verdict, reason."""
     return pd.DataFrame(
         [

@@ -6,10 +6,6 @@ import ipaddress
 from collections.abc import Collection
 from urllib.parse import urlsplit
 
-LOCAL_NAMES = frozenset({"localhost", "127.0.0.1", "::1"})
-"""Names of this machine, under which alone a server answers unless told others: a page on the internet whose name leads
-here (DNS rebinding) gets no answer."""
-
 
 def is_local(name: str) -> bool:
     """Whether a name or an address is this machine's alone."""

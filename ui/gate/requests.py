@@ -24,8 +24,8 @@ from ui.gate.first_run import whole_at_first
 from ui.gate.headers import secured
 from ui.gate.names import is_allowed
 from ui.gate.serving import Serving
-from ui.gate.sessions import Sessions, address_of, asks_for_a_page, opens_a_session
-from ui.gate.uploads import Refused, Uploads, kept_bytes, session_of
+from ui.gate.sessions import OpenSockets, address_of, asks_for_a_page, opens_a_session
+from ui.gate.uploads import UploadRefused, Uploads, kept_bytes, session_of
 from ui.observed.figures import PATH, REFUSED, exposed
 from ui.observed.log import request_id
 
@@ -53,7 +53,7 @@ class Gate:
         self._app, self._serving = app, serving
         self._uploads = Uploads.within(serving.settings)
         self._figures = exposed(sessions=_sessions, uploaded=kept_bytes)
-        self._sessions = Sessions.within(serving.settings)
+        self._sessions = OpenSockets.within(serving.settings)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Let a request through, or answer it with one sentence."""
@@ -76,20 +76,20 @@ class Gate:
         else:
             await self._app(scope, receive, guarded)
 
-    def _refusal(self, scope: Scope, headers: Headers) -> Refused | None:
+    def _refusal(self, scope: Scope, headers: Headers) -> UploadRefused | None:
         """Why a request is not answered; None where it is."""
         hosts = headers.getlist("host")
         if len(hosts) != 1 or not is_allowed(hosts[0], self._serving.names, _own_address(scope)):
             sentence = "This server does not answer for that name: SIZING_HOSTS holds those it answers for."
-            return Refused(status=HTTPStatus.MISDIRECTED_REQUEST, sentence=sentence)
+            return UploadRefused(status=HTTPStatus.MISDIRECTED_REQUEST, sentence=sentence)
         if (scope["type"] == "websocket" or scope["method"] not in ("GET", "HEAD", "OPTIONS")) and not _of_this_site(
             headers, hosts[0]
         ):
-            return Refused(status=HTTPStatus.FORBIDDEN, sentence="This server answers its own pages only.")
+            return UploadRefused(status=HTTPStatus.FORBIDDEN, sentence="This server answers its own pages only.")
         about = scope["path"].rstrip("/").endswith(ABOUT_THE_SERVER) or _asks_for_figures(scope)
         if about and not self._may_probe(scope, headers):
             sentence = "This is for the machine of this server: SIZING_PROBES names networks beside it."
-            return Refused(status=HTTPStatus.FORBIDDEN, sentence=sentence)
+            return UploadRefused(status=HTTPStatus.FORBIDDEN, sentence=sentence)
         if opens_a_session(scope) or asks_for_a_page(scope, headers.get("accept", "")):
             return self._sessions.refusal(address_of(scope))
         return None
@@ -115,7 +115,7 @@ class Gate:
 
     async def _upload(self, session: str, headers: Headers, request: tuple[Scope, Receive, Send]) -> None:
         ticket = self._uploads.begin(session, _bytes(headers.get("content-length")))
-        if isinstance(ticket, Refused):
+        if isinstance(ticket, UploadRefused):
             _LOG.warning("Refused an upload: %s", ticket.sentence)
             await PlainTextResponse(ticket.sentence, ticket.status)(*request)
             return

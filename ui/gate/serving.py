@@ -9,10 +9,11 @@ from urllib.parse import urlsplit
 
 import streamlit as st
 
+from sharing.access import LOCAL_NAMES
 from sharing.access.rules import file_of_rules, read_rules
 from sharing.errors import InvalidRules
 from sharing.settings import InvalidSettings, Settings, read_settings
-from ui.gate.names import LOCAL_NAMES, is_local
+from ui.gate.names import is_local
 
 LOGIN_S = 24 * 3600
 """How long a browser keeps a login at most where the rules give no ``session_minutes``. Chosen: a day of work;

@@ -10,14 +10,14 @@ from http import HTTPStatus
 from typing import Any
 
 from sharing.settings import Settings
-from ui.gate.uploads import Refused
+from ui.gate.uploads import UploadRefused
 
 STREAM = "/_stcore/stream"
 """How the path of a session's web socket ends."""
 
 
 @dataclass(kw_only=True)
-class Sessions:
+class OpenSockets:
     """Web sockets that are open, by the address that asked for them. Used by the event loop alone."""
 
     in_all: int
@@ -25,20 +25,20 @@ class Sessions:
     _open: Counter[str] = field(default_factory=Counter)
 
     @classmethod
-    def within(cls, settings: Settings) -> Sessions:
+    def within(cls, settings: Settings) -> OpenSockets:
         """With the limits of the settings."""
         return cls(in_all=settings.sessions, per_address=settings.sessions_per_address)
 
-    def refusal(self, address: str) -> Refused | None:
+    def refusal(self, address: str) -> UploadRefused | None:
         """Why an address gets no further session; None where it gets one."""
         if self._open[address] >= self.per_address:
-            return Refused(
+            return UploadRefused(
                 status=HTTPStatus.TOO_MANY_REQUESTS,
                 sentence=f"Your address has as many sessions as this server allows ({self.per_address}): close one, or "
                 "try again in a few minutes.",
             )
         if self._open.total() >= self.in_all:
-            return Refused(
+            return UploadRefused(
                 status=HTTPStatus.SERVICE_UNAVAILABLE,
                 sentence=f"This server has as many sessions as it allows ({self.in_all}): try again in a few minutes.",
             )

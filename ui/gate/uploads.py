@@ -49,7 +49,7 @@ def session_of(path: str) -> str | None:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Refused:
+class UploadRefused:
     """An upload that is not taken."""
 
     status: HTTPStatus
@@ -70,12 +70,12 @@ class Uploads:
         """With the limits of the settings."""
         return cls(per_session=settings.upload_mb * MB, in_all=settings.uploads_mb * MB)
 
-    def begin(self, session: str, announced: bytes | None) -> Refused | object:
+    def begin(self, session: str, announced: bytes | None) -> UploadRefused | object:
         """Let an upload in; what is returned ends it (:meth:`end`). ``announced``: its Content-Length."""
         if session not in _admitted:
-            return Refused(status=HTTPStatus.FORBIDDEN, sentence="This session may not upload files.")
+            return UploadRefused(status=HTTPStatus.FORBIDDEN, sentence="This session may not upload files.")
         if announced is None or not announced.isdigit() or len(announced) > 18:
-            return Refused(status=HTTPStatus.LENGTH_REQUIRED, sentence="An upload has to say how large it is.")
+            return UploadRefused(status=HTTPStatus.LENGTH_REQUIRED, sentence="An upload has to say how large it is.")
         size, kept = int(announced), self.kept()
         _forget_ended(kept)
         coming = list(self._coming.values())
@@ -84,7 +84,7 @@ class Uploads:
             return _too_large(f"The files of one session may have {self.per_session // MB} MB together.")
         if sum(kept.values()) + sum(n for _, n in coming) + size > self.in_all:
             sentence = "The files of all sessions have no room left: try again later."
-            return Refused(status=HTTPStatus.SERVICE_UNAVAILABLE, sentence=sentence)
+            return UploadRefused(status=HTTPStatus.SERVICE_UNAVAILABLE, sentence=sentence)
         ticket = object()
         self._coming[ticket] = (session, size)
         return ticket
@@ -94,8 +94,8 @@ class Uploads:
         self._coming.pop(ticket, None)
 
 
-def _too_large(sentence: str) -> Refused:
-    return Refused(status=HTTPStatus.REQUEST_ENTITY_TOO_LARGE, sentence=sentence)
+def _too_large(sentence: str) -> UploadRefused:
+    return UploadRefused(status=HTTPStatus.REQUEST_ENTITY_TOO_LARGE, sentence=sentence)
 
 
 def kept_bytes() -> Mapping[str, int]:

@@ -14,7 +14,7 @@ import streamlit as st
 from sharing.form.choices import label
 from sharing.form.lengths import length_tokens, prompt
 from sharing.form.presets import preset_of, presets
-from sharing.form.problems import BadInput
+from sharing.form.problems import UnreadableInput
 from sharing.form.read import OWN_GPU, mode_of
 from sizing.base.choices import Mode
 from sizing.base.format import count
@@ -150,7 +150,7 @@ def _in_tokens() -> None:
             st.caption(f"Prompt: {prompt(now).explanation}")
         else:
             st.caption(f"{count(length_tokens(now, 'isl'))} tokens in, {count(length_tokens(now, 'osl'))} tokens out")
-    except (BadInput, ValueError):
+    except (UnreadableInput, ValueError):
         return  # the answer says what is wrong
 
 

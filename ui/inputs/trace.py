@@ -27,8 +27,8 @@ _FILE, _PROBLEMS = "trace_file", "trace_problems"
 def draw_upload() -> None:
     """Where to give a trace, and what is wrong with the one that was given, as long as it lies there."""
     given = st.file_uploader(
-        f"Fill in from a trace of requests (CSV, JSON Lines or Parquet, up to {MAX_TRACE_MB} MB)",
-        type=["csv", "jsonl", "gz", "parquet"],
+        f"Fill in from a trace of requests (CSV, JSON or Parquet, up to {MAX_TRACE_MB} MB)",
+        type=["csv", "tsv", "jsonl", "json", "gz", "parquet"],
         key=_FILE,
         max_upload_size=MAX_TRACE_MB,
         on_change=_read,

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import streamlit as st
 
 from sharing.access import Right
-from sharing.bonds.records import Place
+from sharing.bonds.records import SourcePlace
 from sharing.errors import SharingError
 from ui.access import actor, allowed
 from ui.format import as_markdown
@@ -63,7 +63,7 @@ def draw_bond(source: str, deployment: str) -> None:
     kept: OpenedVersion | None = st.session_state.get(KEPT)
     if kept is None:
         return
-    place = Place(source=source, deployment=deployment)
+    place = SourcePlace(source=source, deployment=deployment)
     with refused():
         bond = bonds().of_scenario(kept.scenario_id)
         here = bond is not None and bond.place == place
@@ -89,6 +89,6 @@ def _last(scenario_id: int) -> str:
     return f"; last scheduled comparison, {finding.at:%Y-%m-%d %H:%M} UTC: {as_markdown(finding.answer)}"
 
 
-def _bind(scenario_id: int, place: Place) -> None:
+def _bind(scenario_id: int, place: SourcePlace) -> None:
     with refused():
         bonds().bind(scenario_id, place, by=actor())

@@ -10,7 +10,7 @@ import streamlit as st
 from collectors.prometheus.histograms import QUANTILES, SHOWN
 from collectors.queries.live_numbers import lines_of
 from collectors.questions.history import History
-from ui.figures.live_lines import Band, Chart, ChartLine, Level, build_lines, lines_alt_text, lines_table
+from ui.figures.live_lines import Band, ChartLine, Level, LiveChart, build_lines, lines_alt_text, lines_table
 from ui.live.moment import LiveWindow
 from ui.live.planned import PlannedQuantities
 from ui.shell import draw_chart, draw_choice, draw_table
@@ -69,7 +69,7 @@ def draw_load(
             draw_lines(chart, moment, key=key, dark=dark)
 
 
-def draw_lines(chart: Chart, moment: LiveWindow, *, key: str, dark: bool) -> None:
+def draw_lines(chart: LiveChart, moment: LiveWindow, *, key: str, dark: bool) -> None:
     """A chart with its table."""
     draw_chart(build_lines(chart, zone=moment.zone, dark=dark), key=f"live_{key}", alt=lines_alt_text(chart))
     draw_table(lambda: lines_table(chart, zone=moment.zone), key=f"live_{key}", what=chart.title)
@@ -77,7 +77,7 @@ def draw_lines(chart: Chart, moment: LiveWindow, *, key: str, dark: bool) -> Non
 
 def latency_chart(
     lines: History, quantity: str, chosen: str, span: tuple[float, float], plan: tuple[Level, ...]
-) -> Chart:
+) -> LiveChart:
     """One latency with its quantiles, mean and bucket."""
     place, (name, unit, scale) = list(QUANTILES).index(chosen), _LATENCIES[quantity]
     drawn = [
@@ -97,7 +97,7 @@ def latency_chart(
         high=line(lines, f"{quantity}.{chosen}_high"),
         colour=place,
     )
-    return Chart(
+    return LiveChart(
         quantity=name,
         unit=unit,
         times_s=lines.times_s,
@@ -110,7 +110,7 @@ def latency_chart(
     )
 
 
-def kv_chart(lines: History, span: tuple[float, float]) -> Chart:
+def kv_chart(lines: History, span: tuple[float, float]) -> LiveChart:
     """KV cache and prefix hits as shares, with a cross wherever requests were preempted."""
     most, preempted = line(lines, "kv_usage_max"), line(lines, "preemptions_per_s")
     hit = [use if rate > 0 else math.nan for use, rate in zip(most, preempted, strict=True)]
@@ -118,7 +118,9 @@ def kv_chart(lines: History, span: tuple[float, float]) -> Chart:
     drawn = [ChartLine(name=name, values=line(lines, key), colour=i, dash=i) for i, (key, name) in enumerate(shares)]
     if any(math.isfinite(v) for v in hit):
         drawn.append(ChartLine(name="Preemptions", values=hit, colour=len(drawn), marks=True))
-    return Chart(quantity="KV cache", unit="%", times_s=lines.times_s, lines=tuple(drawn), span_s=span, scale=PERCENT)
+    return LiveChart(
+        quantity="KV cache", unit="%", times_s=lines.times_s, lines=tuple(drawn), span_s=span, scale=PERCENT
+    )
 
 
 def line(lines: History, name: str) -> Sequence[float]:
@@ -140,13 +142,13 @@ def quantity_chart(
     quantity: str = "",
     levels: tuple[Level, ...] = (),
     scale: float = 1.0,
-    nothing: str = Chart.nothing,
-) -> Chart:
+    nothing: str = LiveChart.nothing,
+) -> LiveChart:
     """Quantities of the history with their names in the legend, in one unit."""
     drawn = tuple(
         ChartLine(name=name, values=line(lines, key), colour=i, dash=i) for i, (key, name) in enumerate(names.items())
     )
-    return Chart(
+    return LiveChart(
         quantity=quantity,
         unit=unit,
         times_s=lines.times_s,

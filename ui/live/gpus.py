@@ -13,7 +13,7 @@ from collectors.reading.gpu_values import FIELDS
 from collectors.reading.observation import Observation
 from sizing.base.format import count
 from ui import sources
-from ui.figures.gpu_map import MEASURES, Measure, build_gpu_map, gpu_map_alt_text, gpu_table, trouble_of
+from ui.figures.gpu_map import MEASURES, MapMeasure, build_gpu_map, gpu_map_alt_text, gpu_table, trouble_of
 from ui.format import as_markdown
 from ui.live.charts import PERCENT, draw_lines, quantity_chart
 from ui.live.moment import LiveWindow
@@ -78,7 +78,7 @@ def draw_gpus(
     _say_what_is_missing(observed)
 
 
-def _chosen_measure(observed: Observation) -> Measure:
+def _chosen_measure(observed: Observation) -> MapMeasure:
     """What the map shows, chosen before the GPUs are asked: of thousands only what is shown is read."""
     if not observed.number("gpus"):
         return MEASURES["sm_active"]
@@ -91,7 +91,7 @@ def first_exported(observed: Observation) -> str:
     return next((key for key, number in _TELLING.items() if observed.number(number) is not None), "sm_active")
 
 
-def _asked(picked: Picked, moment: LiveWindow, *measures: Measure) -> sources.LatestAnswer[tuple[Device, ...]]:
+def _asked(picked: Picked, moment: LiveWindow, *measures: MapMeasure) -> sources.LatestAnswer[tuple[Device, ...]]:
     """Every GPU with some measures, and with what shows trouble."""
     columns = dict.fromkeys(key for measure in measures for key in (*measure.keys, *TROUBLE))
     return sources.per_device(picked.known, columns=tuple(columns), end_s=moment.end_s, wait_s=WAIT_S)
@@ -99,7 +99,7 @@ def _asked(picked: Picked, moment: LiveWindow, *measures: Measure) -> sources.La
 
 def draw_map(
     devices: tuple[Device, ...],
-    measure: Measure,
+    measure: MapMeasure,
     at_s: float,
     all_measures: Callable[[], tuple[Device, ...] | None],
     *,

@@ -13,7 +13,7 @@ from pydantic import ValidationError
 from collectors.reading import read_from
 from collectors.reading.observation import Mapped, Observation
 from collectors.source import Source
-from collectors.vocabulary import Candidate, engine_vocabularies
+from collectors.vocabulary import MetricCandidate, engine_vocabularies
 from collectors.vocabulary.schema import DISTRIBUTIONS, SCALARS
 from sharing.form.problems import message_of
 from ui import sources
@@ -104,7 +104,7 @@ def _draw_form(picked: Picked) -> None:
         _draw_edited(name, edited)
 
 
-def _draw_edited(name: str, edited: Mapping[str, Candidate]) -> None:
+def _draw_edited(name: str, edited: Mapping[str, MetricCandidate]) -> None:
     text = yaml.safe_dump(
         {"metrics": {key: one.model_dump(exclude_defaults=True) for key, one in edited.items()}}, sort_keys=False
     )
@@ -148,7 +148,7 @@ def follow_change() -> None:
         st.rerun()
 
 
-def _use(name: str, mapping: dict[str, Candidate]) -> None:
+def _use(name: str, mapping: dict[str, MetricCandidate]) -> None:
     sessions.set_mapping(name, mapping)
     st.session_state[_CHANGED] = True
 
@@ -170,7 +170,7 @@ def _apply(known: KnownSource) -> None:
     _use(known.name, mapping | {quantity: candidate})
 
 
-def candidate_of(kind: str, text: str, scale: str) -> Candidate:
+def candidate_of(kind: str, text: str, scale: str) -> MetricCandidate:
     """A candidate from the fields of the form. Raises ValueError with one sentence."""
     if not text:
         raise ValueError("the metric or expression is empty.")
@@ -181,12 +181,12 @@ def candidate_of(kind: str, text: str, scale: str) -> Candidate:
     if not 0 < factor < 1e12:
         raise ValueError("the number to multiply with must be above 0.")
     try:
-        return Candidate.model_validate({kind: text, "scale": factor})
+        return MetricCandidate.model_validate({kind: text, "scale": factor})
     except ValidationError as invalid:
         raise ValueError(_said(invalid)) from None
 
 
-def with_override(source: Source, quantity: str, candidate: Candidate) -> Source:
+def with_override(source: Source, quantity: str, candidate: MetricCandidate) -> Source:
     """The source with one quantity read otherwise. Raises ValueError where the kind does not suit the quantity."""
     try:
         Source.model_validate(

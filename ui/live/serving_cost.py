@@ -19,7 +19,7 @@ from reality.money import (
     usd_per_million_output_tokens,
 )
 from sharing.form.asked import AskedNumber
-from sharing.form.problems import BadInput
+from sharing.form.problems import UnreadableInput
 from sizing.base.errors import SizingError
 from sizing.base.format import usd
 from sizing.base.result import Plan
@@ -145,7 +145,7 @@ def draw_price() -> float | None:
         return None
     try:
         price = _ASKED.read(text)
-    except BadInput as error:
+    except UnreadableInput as error:
         stays = "The plan's" if last is None else usd(last)
         st.error(as_markdown(f"{error} {stays} stays."), icon=":material/error:")
         return last

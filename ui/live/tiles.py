@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import streamlit as st
 
-from collectors.prometheus.histograms import QUANTILES, SHOWN, Distribution
+from collectors.prometheus.histograms import QUANTILES, SHOWN, HistogramQuantiles
 from collectors.questions.history import History
 from collectors.reading.observation import Observation
 from sizing.base.format import count, ms, percent, significant
@@ -137,7 +137,7 @@ def _latency(name: str, key: str, observed: Observation) -> Tile:
     )
 
 
-def bucket(d: Distribution) -> str:
+def bucket(d: HistogramQuantiles) -> str:
     """The bucket that the quantile shown fell in, and the mean: "250 to 500 ms, mean 145 ms"."""
     shown = d.at(SHOWN)
     if shown.value is None:

@@ -10,7 +10,7 @@ import pandas as pd
 import streamlit as st
 
 from sizing.base.format import count
-from sizing.methodology import Entry, Section, Table, search, sections
+from sizing.methodology import Entry, FactTable, MethodologyChapter, search, sections
 from sizing.methodology.accuracy import (
     TITLES,
     accuracy_figures,
@@ -54,7 +54,7 @@ def draw() -> None:
         draw_section(section)
 
 
-def draw_section(section: Section) -> None:
+def draw_section(section: MethodologyChapter) -> None:
     """One chapter: heading with its anchor, introduction, entries by group, tables."""
     st.subheader(section.title, anchor=section.slug, divider="gray")
     if section.intro:
@@ -123,7 +123,7 @@ def _choices() -> tuple[str, str]:
     return (query or "").strip(), str(chapter)
 
 
-def _say_how_many(shown: Iterable[Section], query: str) -> None:
+def _say_how_many(shown: Iterable[MethodologyChapter], query: str) -> None:
     hits = sum(len(s.prose) + len(s.entries) + sum(len(t.rows) for t in s.tables) for s in shown)
     if hits:
         st.caption(f"{count(hits)} parts, entries and rows hold “{as_markdown(query)}”.")
@@ -136,7 +136,7 @@ def _group_markdown(group: str, entries: tuple[Entry, ...]) -> str:
     return "\n\n".join([f"##### {as_markdown(group)}", *map(entry_markdown, entries)])
 
 
-def _draw_table(section: Section, table: Table) -> None:
+def _draw_table(section: MethodologyChapter, table: FactTable) -> None:
     st.markdown(f"##### {as_markdown(table.title)}", anchors=False)
     long = _long_columns(table)
     row = _TWO_LINES if long and table.in_document else _ONE_LINE
@@ -156,12 +156,12 @@ def _draw_table(section: Section, table: Table) -> None:
 
 
 @lru_cache(maxsize=256)
-def _long_columns(table: Table) -> tuple[str, ...]:
+def _long_columns(table: FactTable) -> tuple[str, ...]:
     """Columns of sentences rather than names: they are wide, and wrap."""
     lengths = {name: max((len(str(row[i])) for row in table.rows), default=0) for i, name in enumerate(table.columns)}
     return tuple(name for name, length in lengths.items() if length > _LONG)
 
 
 @lru_cache(maxsize=256)
-def _frame(table: Table) -> pd.DataFrame:
+def _frame(table: FactTable) -> pd.DataFrame:
     return pd.DataFrame(list(table.rows), columns=list(table.columns)).convert_dtypes()

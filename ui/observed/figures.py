@@ -43,6 +43,12 @@ PLAN_S = Histogram(
     buckets=_BUCKETS_S,
     registry=_REGISTRY,
 )
+LONG_S = Histogram(
+    "sizing_simulation_seconds",
+    "Time of one simulation on Size that was computed.",
+    buckets=tuple(8.0 * edge for edge in _BUCKETS_S),
+    registry=_REGISTRY,
+)
 SOURCE_S = Histogram(
     "sizing_source_seconds", "Time of one question to a live source.", buckets=_BUCKETS_S, registry=_REGISTRY
 )

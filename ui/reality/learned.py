@@ -68,14 +68,22 @@ def draw_learned(diagnosis: Diagnosis, counts: Accepted | None) -> None:
 
 
 def _figures(one: Recalibration) -> None:
+    from reality.learned.words import added_in_words
+    from reality.step_times import milliseconds
+
     rows = (
         ("Decode, times as planned", one.factor_decode, f"80 %: {one.decode_low:.2f} to {one.decode_high:.2f}"),
         ("Prefill, times as planned", one.factor_prefill, f"80 %: {one.prefill_low:.2f} to {one.prefill_high:.2f}"),
         ("Before the engine, times", one.factor_fixed, "What a request takes before the engine has it."),
     )
-    with st.grid(5, min_column_width=150, gap="small", border=True):
+    with st.grid(6, min_column_width=150, gap="small", border=True):
         for title, value, help_text in rows:
             draw_figure(title, f"{value:.2f}", help=help_text)
+        draw_figure(
+            "Each sequence adds",
+            f"{milliseconds(one.sequence_ms)} ms",
+            help=f"Of the host, to schedule, sample and send, beyond the plan: {added_in_words(one)}.",
+        )
         draw_figure("Windows", one.windows, help=f"From {one.since} to {one.until}." if one.since else None)
         if one.error_before is not None and one.error_after is not None:
             errors = f"{percent(one.error_before)} to {percent(one.error_after)}"
@@ -102,11 +110,11 @@ def _draw_accept(diagnosis: Diagnosis) -> None:
 
 
 def _draw_undo(counts: Accepted) -> None:
-    learned = counts.calibration
+    from reality.step_times import factors_in_words
+
     st.caption(
-        f"Accepted {counts.accepted_at:%Y-%m-%d %H:%M} UTC by {as_markdown(counts.accepted_by)}: decode x "
-        f"{learned.decode:.2f}, prefill x {learned.prefill:.2f}, from {learned.windows} windows until "
-        f"{learned.until:%Y-%m-%d %H:%M} UTC."
+        f"Accepted {counts.accepted_at:%Y-%m-%d %H:%M} UTC by {as_markdown(counts.accepted_by)}: "
+        f"{factors_in_words(counts.calibration)}."
     )
     if allowed(Right.SAVE):
         st.button(

@@ -8,11 +8,11 @@ import streamlit as st
 
 from collectors.backends.backend import Backend
 from collectors.connect import SILENT
-from collectors.questions.deployments import Deployed
+from collectors.questions.deployments import ObservedDeployment
 from collectors.questions.judged import read_judged
 from collectors.reading.observation import Observation
 from collectors.source import Source
-from reality.result import Comparison
+from reality.result import RealityComparison
 from sharing.bonds.records import Accepted
 from sizing.base.errors import SizingError
 from sizing.scenario.schema import Scenario
@@ -46,7 +46,7 @@ class Read:
     """What was read of a deployment at one moment."""
 
     observed: Observation
-    deployed: Deployed
+    deployed: ObservedDeployment
 
 
 def draw() -> None:
@@ -202,7 +202,7 @@ def comparison(
     *,
     _read: Read,
     _learned: Accepted | None = None,
-) -> Comparison:
+) -> RealityComparison:
     """The comparison of a scenario with one reading, shared by all who look at both; ``learned_id`` tells apart the
     step times accepted for it. Raises SizingError."""
     from reality.compare import compare, planned_of  # the simulator's compiler would slow down the start of every page

@@ -9,7 +9,7 @@ import streamlit as st
 
 from collectors.reading.observation import State
 from reality.answer import COUNTED, range_of, shown
-from reality.result import Comparison, PerformanceRow
+from reality.result import PerformanceRow, RealityComparison
 from sizing.base.format import UNKNOWN, count, significant
 from sizing.base.units import S_PER_DAY, S_PER_HOUR, S_PER_MINUTE
 from ui.figures.verdicts import REASON, build_verdicts, drawn, performance_table, traffic_table, verdicts_alt_text
@@ -33,7 +33,7 @@ STATES: dict[str, tuple[str, str, Literal["green", "orange", "red", "gray"]]] = 
 """Word, icon and colour of a state: never colour alone."""
 
 
-def draw_results(comparison: Comparison, *, ends_now: bool, dark: bool) -> None:
+def draw_results(comparison: RealityComparison, *, ends_now: bool, dark: bool) -> None:
     """Everything below the controls; ``ends_now``: the window moves on with time."""
     until = f"{comparison.at.replace('T', ' ').removesuffix('Z')} UTC"
     with st.container(border=True, gap="small"):
@@ -70,7 +70,7 @@ def draw_results(comparison: Comparison, *, ends_now: bool, dark: bool) -> None:
     _downloads(comparison)
 
 
-def _figures(comparison: Comparison) -> None:
+def _figures(comparison: RealityComparison) -> None:
     rows = {row.key: row for row in comparison.performance}
     judged = [row for row in comparison.performance if row.verdict != "cannot_judge" and row.key not in COUNTED]
     inside = f"{sum(r.verdict == 'within' for r in judged)} of {len(judged)}" if judged else UNKNOWN
@@ -98,7 +98,7 @@ def _of(row: PerformanceRow) -> str:
     return f"{count(row.measured.value)}{', planned' if more else ' of'} {planned}"
 
 
-def _intervals(comparison: Comparison, *, dark: bool) -> None:
+def _intervals(comparison: RealityComparison, *, dark: bool) -> None:
     view = draw_choice("View", [CHART, TABLE], key="reality_view", labelled=False, help="The same numbers.")
     if view == TABLE:
         st.dataframe(
@@ -122,7 +122,7 @@ def _intervals(comparison: Comparison, *, dark: bool) -> None:
     _without_picture(comparison)
 
 
-def _without_picture(comparison: Comparison) -> None:
+def _without_picture(comparison: RealityComparison) -> None:
     """Rows that no chart can show, each with its reason: unknown is not 0."""
     shown_rows = drawn(comparison.performance)
     missing = [r for r in comparison.performance if r not in shown_rows]
@@ -143,7 +143,7 @@ def _sentence(text: str) -> str:
     return f"{text[:1].upper()}{text[1:]}{'' if text.endswith('.') or not text else '.'}"
 
 
-def _topologies(comparison: Comparison) -> None:
+def _topologies(comparison: RealityComparison) -> None:
     with st.expander("What this rests on", icon=":material/foundation:"):
         seen = comparison.deployed
         lines = [
@@ -161,7 +161,7 @@ def _topologies(comparison: Comparison) -> None:
         st.markdown(bullets(lines))
 
 
-def _downloads(comparison: Comparison) -> None:
+def _downloads(comparison: RealityComparison) -> None:
     stem = re.sub(r"[^a-z0-9]+", "-", f"{comparison.scenario} {comparison.at}".lower()).strip("-")[:80] or "comparison"
     with st.container(horizontal=True):
         draw_download(

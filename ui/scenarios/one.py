@@ -6,7 +6,7 @@ import streamlit as st
 
 from sharing.access import Right
 from sharing.document import file_stem, to_json, to_yaml
-from sharing.library.records import Conflict, Entry, Version
+from sharing.library.records import Conflict, LibraryEntry, Version
 from sharing.report.prices import at_list_prices, has_own_prices
 from sizing.scenario.bounds import LONGEST_NAME
 from ui.access import actor, allowed
@@ -21,7 +21,7 @@ from ui.shell import draw_download, draw_own_prices
 COPY = " (copy)"
 
 
-def draw_one(entry: Entry, currency: Currency) -> None:
+def draw_one(entry: LibraryEntry, currency: Currency) -> None:
     """What can be done with a scenario, and its versions."""
     with refused():
         history = library().history(entry.id)
@@ -33,7 +33,7 @@ def draw_one(entry: Entry, currency: Currency) -> None:
         draw_history(history, currency)
 
 
-def _buttons(entry: Entry, latest: Version) -> None:
+def _buttons(entry: LibraryEntry, latest: Version) -> None:
     if st.button("Open in Size", key="scenario_open", type="primary", icon=":material/open_in_new:", help="To edit."):
         open_in_size(latest, latest.number)
     if allowed(Right.SAVE) and st.button(
@@ -50,21 +50,21 @@ def _buttons(entry: Entry, latest: Version) -> None:
         _remove(entry)
 
 
-def _delete(entry: Entry) -> None:
+def _delete(entry: LibraryEntry) -> None:
     if allowed(Right.DELETE) and st.button(
         "Delete", key="scenario_delete", icon=":material/delete:", help="An administrator can restore it."
     ):
         _after(library().delete(entry.id, entry.version, by=actor()))
 
 
-def _restore(entry: Entry) -> None:
+def _restore(entry: LibraryEntry) -> None:
     if allowed(Right.RESTORE) and st.button(
         "Restore", key="scenario_restore", icon=":material/restore_from_trash:", help="Back into the list."
     ):
         _after(library().restore(entry.id, entry.version, by=actor()))
 
 
-def _remove(entry: Entry) -> None:
+def _remove(entry: LibraryEntry) -> None:
     """Said once more before it is done, for each scenario anew: a second click must not remove the next one."""
     if not allowed(Right.PURGE):
         return
@@ -95,7 +95,7 @@ def _after(result: Version | Conflict) -> None:
         st.rerun()
 
 
-def _downloads(entry: Entry, latest: Version) -> None:
+def _downloads(entry: LibraryEntry, latest: Version) -> None:
     """Files of the latest version, at list prices until the user's own are asked for."""
     scenario, stem = latest.scenario(), file_stem(entry.name)
     if has_own_prices(scenario) and not draw_own_prices(present=True):

@@ -11,7 +11,7 @@ import streamlit as st
 
 from sharing.access import Right
 from sharing.document import read_document
-from sharing.library.records import Entry, ScenarioQuery
+from sharing.library.records import LibraryEntry, ScenarioQuery
 from sizing.base.errors import SizingError
 from sizing.decision.comparison import MOST_COMPARED
 from sizing.scenario.file import MAX_FILE_MB
@@ -99,7 +99,7 @@ def _cost_column(currency: Currency) -> dict[str, Any]:
     return {_cost(currency): st.column_config.NumberColumn(format="localized")}
 
 
-def table(entries: tuple[Entry, ...], currency: Currency = DOLLARS) -> pd.DataFrame:
+def table(entries: tuple[LibraryEntry, ...], currency: Currency = DOLLARS) -> pd.DataFrame:
     """The list as it is shown."""
     return pd.DataFrame(
         {
@@ -166,13 +166,13 @@ def _import() -> None:
         st.switch_page("pages/size.py", query_params=state.address_of("size"))
 
 
-def title(entry: Entry) -> str:
+def title(entry: LibraryEntry) -> str:
     """A scenario in a list of choices."""
     customer = entry.project.customer if entry.project else ""
     return f"{entry.id}: {entry.name}" + (f" ({customer})" if customer else "")
 
 
-def draw_comparing(entries: Mapping[int, Entry], first: int) -> None:
+def draw_comparing(entries: Mapping[int, LibraryEntry], first: int) -> None:
     """Which scenarios stand beside the one that is chosen, and the way to Compare."""
     others = [number for number in entries if number != first]
     if not others:

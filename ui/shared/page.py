@@ -9,7 +9,7 @@ import logging
 
 import streamlit as st
 
-from sharing.errors import LinkRefused, Refusal, SharingError
+from sharing.errors import LinkRefusal, LinkRefused, SharingError
 from sharing.links import Holder
 from sharing.links.freezing import FrozenFigure, Today, today
 from sharing.links.records import Shared, Unlocked
@@ -50,7 +50,7 @@ def _draw_shared(holder: Holder) -> None:
     try:
         shared = holder.show(unlocked.get(holder.token))
     except LinkRefused as refused:
-        if refused.refusal is not Refusal.LOCKED:
+        if refused.refusal is not LinkRefusal.LOCKED:
             raise
         _ask_for_password(holder)
         return

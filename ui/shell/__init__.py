@@ -11,16 +11,24 @@ from ui.shell.charts import (
     in_percent,
     make_room_for_legend,
 )
-from ui.shell.controls import draw_choice, draw_download, draw_figure, draw_number
-from ui.shell.frame import GOTO, chip, draw_problems, footer, header, is_asked_for, page_address, parameters, require
+from ui.shell.controls import draw_choice, draw_download, draw_figure, draw_number, draw_tabs
+from ui.shell.frame import (
+    GOTO,
+    chip,
+    draw_navigation,
+    draw_problems,
+    footer,
+    header,
+    is_asked_for,
+    page_address,
+    require,
+)
 from ui.shell.money import chosen_currency, draw_currency
-from ui.shell.navigation import draw_navigation
 from ui.shell.notes import draw_link_notes
 from ui.shell.own_prices import WITHHELD, draw_own_prices, withhold
 from ui.shell.presenting import draw_looks, draw_present, draw_presented_header, is_presenting
 from ui.shell.progress import progress_bar
 from ui.shell.refreshing import refreshed
-from ui.shell.tabs import draw_tabs
 from ui.shell.window import is_narrow, on_a_phone, watch_window
 
 __all__ = [
@@ -57,7 +65,6 @@ __all__ = [
     "make_room_for_legend",
     "on_a_phone",
     "page_address",
-    "parameters",
     "progress_bar",
     "refreshed",
     "require",

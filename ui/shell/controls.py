@@ -1,4 +1,4 @@
-"""What every page draws alike: a choice of a few visible options, a number to type, one to read, and a download."""
+"""What every page draws alike: a choice of a few visible options, a number to type or read, a download, tabs."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import streamlit as st
 from sharing.form.asked import AskedNumber
 from sharing.form.fields import LONGEST_NUMBER
 from sharing.form.numbers import show_number
-from sharing.form.problems import BadInput
+from sharing.form.problems import UnreadableInput
 from ui import state
 from ui.shell.frame import draw_problems
 from ui.shell.notes import draw_wrong_in_link
@@ -91,7 +91,7 @@ def draw_number(
     )
     try:
         st.session_state[last] = number.read(typed)
-    except BadInput as error:
+    except UnreadableInput as error:
         draw_problems(error.problems)
     return float(st.session_state.get(last, default))
 
@@ -103,3 +103,17 @@ def draw_download(
     st.download_button(
         title, content, file_name, mime, key=key, on_click="ignore", icon=f":material/{icon}:", help=help
     )
+
+
+def draw_tabs(bodies: Mapping[str, Callable[[], object]], *, key: str) -> None:
+    """Tabs by title; the open one draws its body, and a link keeps which it is under ``key``.
+
+    Streamlit runs the bodies of hidden tabs, too, unless each is guarded by ``.open``.
+    """
+    state.linked(key, {title: title for title in bodies}, default=next(iter(bodies)))
+    draw_wrong_in_link(key, "tab")
+    tabs = st.tabs(list(bodies), key=key, on_change="rerun")
+    for tab, body in zip(tabs, bodies.values(), strict=True):
+        if tab.open:
+            with tab:
+                body()

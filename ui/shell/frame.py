@@ -1,13 +1,14 @@
-"""What every page has around it: the way in, the header with the scenario, the footer with the versions."""
+"""What every page has around it: the way in, the pages in the sidebar, the header with the scenario, the footer."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from urllib.parse import urlsplit
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
+from streamlit.navigation.page import StreamlitPage
 
 from sizing.base.markdown import not_linked
 from ui import access, gate, state
@@ -52,11 +53,6 @@ def page_address(slug: str) -> str:
     return parts._replace(path=f"{parts.path.rpartition('/')[0]}/{slug}", query="", fragment="").geturl()
 
 
-def parameters() -> dict[str, list[str]]:
-    """The parameters of the address, repeated ones included."""
-    return {key: st.query_params.get_all(key) for key in st.query_params}
-
-
 def header(title: str) -> DeltaGenerator:
     """Title of the page; returns its row, so that a page can add to it. Every page starts with all downloads."""
     st.session_state.pop(WITHHELD, None)
@@ -86,3 +82,15 @@ def footer() -> None:
 
     st.caption(f"Engine {ENGINE_VERSION}, data {data_version()} of {data_date()}. Estimates, not guarantees.")
     state.write_address()
+
+
+def draw_navigation(sections: Mapping[str, Sequence[StreamlitPage]]) -> None:
+    """The pages by section, as links that can be copied and opened elsewhere; no section without a page."""
+    with st.sidebar:
+        for title, pages in sections.items():
+            if not pages:
+                continue
+            with st.container(gap="xxsmall"):
+                st.caption(title)
+                for page in pages:
+                    st.page_link(page, query_params=state.address_of(page.url_path))

@@ -8,6 +8,7 @@ import streamlit as st
 from babel.numbers import get_decimal_symbol
 
 from sharing.form.numbers import NotANumber, parse_number
+from sizing.economics.dates import STALE_AFTER_DAYS
 from ui.currency import DOLLARS, LOCALES, Currency, rates
 from ui.format import as_markdown
 
@@ -75,8 +76,8 @@ def _rate(code: str, locale: str) -> float:
 def _dated(currency: Currency) -> str:
     """The rate with its day and source, and that it is old where it is."""
     listed = rates()[currency.code]
-    shown = f"{currency.code} {currency.per_usd:.4g} for 1 USD"
-    if f"{currency.per_usd:.6g}" != f"{listed.per_usd:.6g}":
-        return f"Amounts at {shown}, as typed."
-    old = ", older than 90 days: type the rate of today" if listed.is_old(datetime.now(UTC).date()) else ""
-    return f"Amounts at {shown} ({listed.source}, {listed.on}{old})."
+    typed = f"{currency.per_usd:.6g}" != f"{listed.per_usd:.6g}"
+    old = not typed and listed.is_old(datetime.now(UTC).date())
+    return (
+        f"Amounts at {currency.rate}{f', older than {STALE_AFTER_DAYS} days: type the rate of today' if old else ''}."
+    )

@@ -1,4 +1,4 @@
-"""What a link said in vain: above the page, or where the widget that it meant is drawn."""
+"""What a link asks for that cannot be: said above the page, or where the widget that it means is drawn."""
 
 from __future__ import annotations
 

@@ -1,7 +1,6 @@
 """Work that runs beside the page: started by a button or a tab, watched by a fragment, cancelled by another button.
 
-Simulations run in threads, most of which wait for compiled code. Days and maps of lengths are worked out by the workers
-of :mod:`ui.work`, for which a thread waits.
+All of it is computed by :mod:`ui.work`, in worker processes where there are some; a thread waits for it.
 """
 
 from __future__ import annotations
@@ -18,10 +17,11 @@ from streamlit import runtime
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from sizing.base.errors import SizingError
-from sizing.planning.answered import Answer
+from sizing.planning.answered import Answer, as_planned_for
 from sizing.scenario.schema import Scenario
 from ui.work import computing
-from ui.work.plans import Computation, plans
+from ui.work.plans import plans
+from ui.work.questions import Computation
 
 if TYPE_CHECKING:  # the simulator's compiler would slow down the start of every page
     from sizing.explore.length_map import LengthCell, LengthMap
@@ -50,9 +50,9 @@ DayAsked: TypeAlias = tuple[tuple[float, ...], float]
 """What a day was asked for: hours that were assumed, none where the scenario has its own, and the start-up of an
 instance in seconds."""
 
-AT_ONCE, MOST_ASKED = 2, 16
-"""Simulations at once, and jobs that ask workers, over all sessions; more wait for their turn. Chosen: as many as
-compute beside the pages; as many as may wait in the workers' queue, which takes no core."""
+MOST_ASKED, MOST_SIMULATED = 16, 64
+"""Jobs that wait for workers at a time, over all sessions: days and maps of lengths, and simulations, which wait for
+each other alone. More wait without a place in the queue. Chosen: waiting takes no core, and 50 KB each."""
 
 PATIENCE_S = 120.0
 """A job that no page has looked at for so long is given up: the user went elsewhere, or the browser holds a hidden tab
@@ -60,10 +60,17 @@ back, which it lets look once a minute."""
 AFTER_CLOSING_S = 10.0
 """The same where the browser is gone: time to come back after the network failed for a moment."""
 
-KEPT_DAYS, KEPT_ROWS = 64, 512
-"""Days and rows of maps that are kept, of some 200 and 5 KB."""
+KEPT_DAYS, KEPT_ROWS, KEPT_SIMULATIONS = 64, 512, 64
+"""Days, rows of maps and simulations that are kept, of some 200 KB, 5 KB and 1 MB."""
 _DAY = Computation(compute=computing.day, kept=KEPT_DAYS, what="day")
 _ROW = Computation(compute=computing.row_of_lengths, kept=KEPT_ROWS, what="map of lengths")
+_SIMULATION = Computation(
+    compute=computing.simulated,
+    kept=KEPT_SIMULATIONS,
+    what="simulation",
+    advice="simulate a shorter time, or a part of the trace",
+    long=True,
+)
 
 
 class GivenUp(SizingError):
@@ -82,8 +89,8 @@ def _session_id() -> str | None:
 
 @dataclass(kw_only=True, eq=False)
 class Job(Generic[T, About]):
-    """One piece of work on a scenario; ``share`` is how far it has come, ``place`` where it waits in the queue of the
-    workers, ``about`` what else it was asked for."""
+    """One piece of work on a scenario; ``share`` is how far it has come, ``place`` where it waits in the queue,
+    ``about`` what else it was asked for."""
 
     scenario: Scenario
     about: About
@@ -124,6 +131,11 @@ class Job(Generic[T, About]):
         if not self.heard(self.share):
             raise GivenUp("This was not worked out, because nobody waited for it.")
 
+    def wanted(self, place: int, share: float) -> bool:
+        """What is called while a long question is waited for; whether it is still wanted."""
+        self.place = place
+        return self.heard(share)
+
     def asked(self, of: Computation[Of], key: tuple[Hashable, ...], *, taken: tuple[object, ...] | None = None) -> Of:
         """What the workers compute for the session of the job, as :meth:`ui.work.plans.Plans.ask`."""
         try:
@@ -141,13 +153,13 @@ class Job(Generic[T, About]):
 
 
 @cache
-def _pool() -> ThreadPoolExecutor:
-    return ThreadPoolExecutor(AT_ONCE, thread_name_prefix="simulation")
+def _asking() -> ThreadPoolExecutor:
+    return ThreadPoolExecutor(MOST_ASKED, thread_name_prefix="asking")
 
 
 @cache
-def _asking() -> ThreadPoolExecutor:
-    return ThreadPoolExecutor(MOST_ASKED, thread_name_prefix="asking")
+def _simulating() -> ThreadPoolExecutor:
+    return ThreadPoolExecutor(MOST_SIMULATED, thread_name_prefix="simulating")
 
 
 def start_simulation(
@@ -160,6 +172,7 @@ def start_simulation(
 ) -> Job[SimulationResult, SimulationJob]:
     """Start to simulate some hours of what was asked, or of the ``simulated`` scenario that stands for it, or a trace,
     on what the plan deploys."""
+    known = scenario_or_answer.plan if isinstance(scenario_or_answer, Answer) else None
     scenario = scenario_or_answer.scenario if isinstance(scenario_or_answer, Answer) else scenario_or_answer
     job: Job[SimulationResult, SimulationJob] = Job(
         scenario=scenario,
@@ -167,17 +180,18 @@ def start_simulation(
     )
 
     def work() -> SimulationResult:
-        from sizing.question.understand import model_of
-        from sizing.replay.simulate import simulate
-
-        if trace is not None:
-            model = model_of(scenario)
-            trace.check_fits(model.max_context, model.id)
-        return simulate(
-            scenario_or_answer, traffic=simulated, hours=hours, what_if=what_if, trace=trace, progress=job.heard
+        scenario_json = as_planned_for(scenario).model_dump_json()
+        traffic = None if simulated is None else as_planned_for(simulated).model_dump_json()
+        decided_by, digest = None if known is None else known.decided_by, None if trace is None else trace.digest
+        return plans().ask_long(
+            _SIMULATION,
+            (scenario_json, decided_by, traffic, hours, what_if, digest),
+            job.session_id,
+            job.wanted,
+            taken=(scenario_json, known, traffic, hours, what_if, trace),
         )
 
-    job.future = _pool().submit(work)
+    job.future = _simulating().submit(work)
     return job
 
 

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from datetime import UTC, date, datetime
 from typing import NamedTuple
 
 import streamlit as st
 
+from sharing.report.answer import gpu_span
 from sizing.base.choices import is_rented
 from sizing.base.deployed import Deployed, PerInstance
 from sizing.base.format import UNKNOWN, count, interval, kilowatts, ms, significant, usd
 from sizing.base.latency_and_cost import Cost, Latency
 from sizing.base.result import Plan
-from sizing.economics.dates import Age, age_of
+from sizing.economics.dates import AGES, DOUBTFUL, age_of
 from sizing.planning.answer import chance_in_words
 from sizing.planning.answered import Answer
 from sizing.planning.sentences import split_text, systems_named
@@ -30,15 +31,7 @@ _PRESENTED = 240
 """The same in the large type of a presentation."""
 
 
-OLD: Mapping[Age, str] = {
-    "stale": "price older than 90 days",
-    "unclear": "price perhaps older than 90 days",
-    "undated": "price without a date",
-}
-"""What is said of the age of a price."""
-
-
-class Figure(NamedTuple):
+class PlanFigure(NamedTuple):
     """One figure: ``name`` is its entry in ``Plan.explained``; ``within`` is None where there is no limit.
 
     ``short`` is the label on a button, where the label itself is too long for it. ``also`` are further entries whose
@@ -68,21 +61,21 @@ def draw_key_figures(answer: Answer, *, explained: bool = True) -> None:
                 explain_popover(answer, figure.name, label=label, meaning=figure.help, also=figure.also)
 
 
-def key_figures(answer: Answer, on: date) -> Iterator[Figure]:
+def key_figures(answer: Answer, on: date) -> Iterator[PlanFigure]:
     """The figures of a plan, the most asked for first; ``on`` is the day by which prices are old."""
     plan, scenario = answer.plan, answer.scenario
     deployed = plan.deployment
     if deployed is None:
         return
-    yield Figure(
+    yield PlanFigure(
         "gpus",
         "GPUs",
         count(deployed.gpus),
-        with_coverage(gpu_range(plan.gpus_low, plan.gpus_high)) + _kinds(deployed),
+        with_coverage(gpu_span(plan.gpus_low, plan.gpus_high)) + _kinds(deployed),
         "GPUs that run the model, spares included, and the range that 80 % of such estimates fall in.",
     )
     if plan.probability_within_limits is not None:
-        yield Figure(
+        yield PlanFigure(
             "probability_within_limits",
             "Chance that the limits hold",
             chance_in_words(plan.probability_within_limits, more_than=">"),
@@ -91,7 +84,7 @@ def key_figures(answer: Answer, on: date) -> Iterator[Figure]:
             "be is an assumption of the form.",
             short="chance",
         )
-    yield Figure(
+    yield PlanFigure(
         "systems",
         "Systems",
         count(deployed.systems),
@@ -105,9 +98,9 @@ def key_figures(answer: Answer, on: date) -> Iterator[Figure]:
         yield _rate(plan.per_instance, deployed)
 
 
-def _of_cost(cost: Cost, on: date) -> Iterator[Figure]:
+def _of_cost(cost: Cost, on: date) -> Iterator[PlanFigure]:
     """Money and power; ``on`` is the day by which prices are old."""
-    yield Figure(
+    yield PlanFigure(
         "usd_per_month",
         "Hardware per month",
         usd(cost.hardware_usd_per_month),
@@ -117,7 +110,7 @@ def _of_cost(cost: Cost, on: date) -> Iterator[Figure]:
         short="cost",
         also=("usd_per_million_output_tokens", "usd_per_million_output_tokens_at_full_load"),
     )
-    yield Figure(
+    yield PlanFigure(
         "power_kw",
         "Power",
         kilowatts(cost.power_kw, estimated=cost.power_from == "rule"),
@@ -144,13 +137,6 @@ def whole_systems(deployed: Deployed, scenario: Scenario) -> str:
     return f"{systems_named(deployed.systems, deployed.system)}, {gpus} {how}{used}"
 
 
-def gpu_range(low: int | None, high: int | None) -> str:
-    """The 80 % range of a number of GPUs; without an upper end the limits could not be met at all."""
-    if low is None:
-        return ""
-    return f"{count(low)} or more" if high is None else interval(low, high)
-
-
 def with_coverage(span: str) -> str:
     """A range with the share of estimates that it holds; nothing for none."""
     return f"{span} in 8 of 10 cases" if span else ""
@@ -175,7 +161,7 @@ def _kinds(deployed: Deployed) -> str:
     return f"; {count(prefill.gpus)} prefill + {count(decode.gpus)} decode"
 
 
-def _draw(figure: Figure) -> None:
+def _draw(figure: PlanFigure) -> None:
     colour = {True: ":green[{}]", False: ":red[{}]", None: "{}"}[figure.within]
     with st.container(gap=None):
         draw_figure(figure.label, figure.value)
@@ -194,12 +180,12 @@ def _of_capacity(rps: float, max_rps: float) -> str:
     return f"{significant(rps)} of {significant(max_rps)}"
 
 
-def _rate(one: PerInstance, deployed: Deployed) -> Figure:
+def _rate(one: PerInstance, deployed: Deployed) -> PlanFigure:
     loads = [
         f"a {kind} instance at {_of_capacity(pool.rps, pool.max_rps)}"
         for kind, pool in zip(("prefill", "decode"), deployed.pools or (), strict=False)
     ] or [f"one instance at {_of_capacity(one.rps, one.max_rps)}"]
-    return Figure(
+    return PlanFigure(
         "output_tokens_per_s_per_gpu",
         "Output tokens/s per GPU",
         significant(one.output_tokens_per_s_per_gpu),
@@ -209,7 +195,7 @@ def _rate(one: PerInstance, deployed: Deployed) -> Figure:
     )
 
 
-def _latencies(answer: Answer) -> Iterator[Figure]:
+def _latencies(answer: Answer) -> Iterator[PlanFigure]:
     """TTFT and ITL, and E2E where it is limited or the reader waits for it."""
     plan, scenario = answer.plan, answer.scenario
     if plan.latency is None:
@@ -225,7 +211,7 @@ def _latencies(answer: Answer) -> Iterator[Figure]:
         label = f"p{limits.percentile:g} {words}"
         if value.at_percentile is None and (median := value.at(50.0)) is not None:
             label, value = f"Median {words}", value.model_copy(update={"at_percentile": median})
-        yield Figure(name, label, ms(value.at_percentile), *_against(value, limit))
+        yield PlanFigure(name, label, ms(value.at_percentile), *_against(value, limit))
 
 
 def _against(value: Latency, limit: float | None) -> tuple[str, str, bool | None]:
@@ -263,8 +249,8 @@ def _age(cost: Cost, on: date) -> str:
     """That a price of the catalogue, or a dated one of the scenario, is older than 90 days, or may be."""
     if cost.hardware_usd_per_month is None or (cost.priced_by == "asked" and not cost.price_dates):
         return ""
-    words = OLD.get(age_of(cost.price_dates, on))
-    return "" if words is None else f"; {words}"
+    age = age_of(cost.price_dates, on)
+    return f"; price {AGES[age]}" if age in DOUBTFUL else ""
 
 
 def _per_million(cost: Cost) -> str:

@@ -7,7 +7,8 @@ import streamlit as st
 
 from sizing.base.format import count, ms, percent, rounded, usd
 from sizing.base.mixed import MixedFleet, PoolsOfTypes
-from sizing.mixed.text import Named, fleet, prompts, saves, sentence
+from sizing.mixed.text import fleet, prompts, saves, sentence
+from sizing.pipelines.text import Named
 from ui.format import as_markdown
 from ui.state import FormAnswer
 

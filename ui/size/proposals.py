@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
-from sizing.base.format import usd
+from sizing.base.format import a_month, usd
 from sizing.base.result import Fix, Proposal
 from sizing.planning.proposal_text import NAMES, balanced_of, chance, gives_up, is_the_plan, made_of, room
 from ui import state
@@ -37,9 +37,9 @@ def _draw(one: Proposal, balanced: Proposal, answer: FormAnswer, *, to_choose: b
     with st.container(gap="xxsmall"):
         same = "" if one.name != "balanced" else " :green-badge[the plan]"
         st.markdown(f"**{NAMES[one.name]}**{same}")
-        price = one.hardware_usd_per_month
-        cost = "price not known" if price is None else f"{usd(price)} a month"
-        st.markdown(f"**{as_markdown(cost)}** for {as_markdown(made_of(one.deployment))}")
+        st.markdown(
+            f"**{as_markdown(a_month(one.hardware_usd_per_month))}** for {as_markdown(made_of(one.deployment))}"
+        )
         st.markdown(f":small[Limits hold: **{as_markdown(chance(one))}**; room to grow: **{as_markdown(room(one))}**]")
         st.caption(as_markdown(gives_up(one, balanced, usd)))
     if to_choose and one.name in _CHOICES and not is_the_plan(one, balanced) and answer.scenario.measured is None:

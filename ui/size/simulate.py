@@ -21,7 +21,7 @@ from ui.figures.simulated import build_simulated, simulated_alt_text, simulated_
 from ui.format import as_markdown, counted
 from ui.shell import draw_chart, draw_choice, draw_number, draw_problems, draw_table, grouped
 from ui.size import jobs
-from ui.state import FormAnswer
+from ui.state import FormAnswer, waiting_sentence
 
 _JOB = "simulation_job"
 _LOOK_EVERY_S = 0.4
@@ -157,7 +157,8 @@ def _start(answer: FormAnswer, run: jobs.SimulationJob) -> Job:
 
 def _progress(job: Job) -> None:
     state_ = "Stopping" if job.cancelled.is_set() else "Simulating" if job.share else "Starting"
-    st.progress(min(job.share, 1.0), text=f"{state_}: {percent(round(job.share, 2))} of the requests")
+    done = f"{state_}: {percent(round(job.share, 2))} of the requests"
+    st.progress(min(job.share, 1.0), text=waiting_sentence(job.place, "Simulating") if job.place else done)
     st.button(
         "Cancel",
         key="cancel_simulation",
@@ -171,7 +172,10 @@ def _progress(job: Job) -> None:
 def _finished(job: Job, answer: FormAnswer, *, as_asked_now: bool, dark: bool) -> None:
     result = job.outcome()
     if isinstance(result, tuple):
-        draw_problems(result)
+        if job.cancelled.is_set():
+            st.info(as_markdown(" ".join(result)), icon=":material/block:")
+        else:
+            draw_problems(result)
         return
     show, icon = _VERDICTS[result.verdict]
     if result.verdict == "stable" and not result.meets_limits:

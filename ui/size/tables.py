@@ -9,16 +9,18 @@ import pandas as pd
 import streamlit as st
 
 from sharing.form.choices import label
+from sharing.report.answer import gpu_span
 from sizing.base.deployed import Deployed
 from sizing.base.format import count, percent, usd
 from sizing.base.result import Candidate, Plan
 from sizing.catalog.precisions import precisions
-from sizing.planning.text import why_no_alternatives
+from sizing.planning.price_basis import other_bases
+from sizing.planning.text import and_drafts, why_no_alternatives
 from sizing.question.configuration import parallelism_text
 from ui import state
-from ui.format import known, unbroken
+from ui.format import as_markdown, known, unbroken
 from ui.shell import is_narrow
-from ui.size.key_figures import gpu_range, parallelism
+from ui.size.key_figures import parallelism
 from ui.size.origin import ORIGIN, origin_of
 from ui.state import FormAnswer
 
@@ -30,13 +32,14 @@ SAME_PRICE = 0.0005
 """Relative difference below which two prices read the same."""
 _CLICK, _LET_IN = "use_alternative", "let_in"
 
-_CHANGE_PX = 210
+_CHANGE_PX = 205
 """Width of the buttons that change a scenario. Chosen: holds "Relax to ITL limit of 110 ms"."""
 _GPUS_PX = 220
 """Width of the column of GPUs. Chosen: the longest name with its number, and all other columns beside it."""
-_REASON_PX, _THREE_LINES_PX = 300, 76
-"""Width of the column of reasons, and height of a row that is high enough for cells to wrap. Chosen: GPU, reason and
-change stand beside the form at 1440 pixels, and two limits that are missed can be read."""
+_REASON_PX, _RELAXATION_PX, _FOUR_LINES_PX = 230, 140, 96
+_CLOSEST_PX = 172
+"""Widths of the columns of reasons, of changes and of configurations, and height of a row that is high enough for cells
+to wrap. Chosen: all columns stand beside the form at 1440 pixels, and two limits that are missed can be read."""
 _LONG = re.compile(r" Blackwell(?= (Server|Workstation) Edition)| Edition\b|, preliminary| \(preliminary\)")
 """What a name in the ranking leaves out: the generation and the word beside an edition, and that it is not sold yet."""
 
@@ -78,6 +81,12 @@ def draw_alternatives(answer: FormAnswer) -> None:
             "source": "Step times from",
         },
     )
+    _draw_notes(answer, plan.deployment)
+
+
+def _draw_notes(answer: FormAnswer, planned: Deployed) -> None:
+    """What has to be known of the ranking: what is estimated, and which prices are of another basis."""
+    plan = answer.plan
     if not plan.alternatives:
         st.caption(why_no_alternatives(plan))
     elif any(c.decided_by == "analytic" for c in plan.alternatives) and plan.decided_by == "simulation":
@@ -85,6 +94,8 @@ def draw_alternatives(answer: FormAnswer) -> None:
             ":material/calculate: The plan is simulated; what reads “Estimate” comes from the analytic load model. "
             "Once you use such a deployment it is simulated too, and may need another number of instances."
         )
+    if bases := other_bases([planned, *(c.deployment for c in plan.alternatives)], answer.question):
+        st.caption(f":material/sell: {as_markdown(bases)}")
 
 
 def alternatives_table(answer: FormAnswer) -> pd.DataFrame:
@@ -125,8 +136,8 @@ def _row(one: Candidate, name: Name, use: str | None, difference: str | None) ->
         "usd": known(one.hardware_usd_per_month),
         "origin": origin_of(one),
         "difference": difference,
-        "instance": parallelism(one.deployment),
-        "range": gpu_range(one.gpus_low, one.gpus_high),
+        "instance": parallelism(one.deployment) + and_drafts(one.deployment),
+        "range": gpu_span(one.gpus_low, one.gpus_high),
         "systems": one.deployment.systems,
         "e2e": known(one.e2e_ms),
         "rate": known(one.output_tokens_per_s_per_gpu),
@@ -148,8 +159,8 @@ def _planned_row(plan: Plan, deployed: Deployed, name: Name) -> dict[str, object
         "usd": known(plan.cost.hardware_usd_per_month if plan.cost else None),
         "origin": ORIGIN[plan.decided_by],
         "difference": "this plan",
-        "instance": parallelism(deployed),
-        "range": gpu_range(plan.gpus_low, plan.gpus_high),
+        "instance": parallelism(deployed) + and_drafts(deployed),
+        "range": gpu_span(plan.gpus_low, plan.gpus_high),
         "systems": deployed.systems,
         "e2e": known(latency.e2e_ms.at_percentile if latency else None),
         "rate": known(one.output_tokens_per_s_per_gpu if one else None),
@@ -179,27 +190,25 @@ def draw_excluded(answer: FormAnswer) -> None:
         pd.DataFrame(
             [
                 {
-                    "gpu": answer.question.gpu_name(e.gpu),
+                    "gpu": e.closest or answer.question.gpu_name(e.gpu),
                     "reason": e.reason,
                     "fix": unbroken(e.fix.label) if e.fix else None,
                     "relaxation": e.relaxation,
-                    "closest": e.closest,
                 }
                 for e in shown
             ]
         ),
         hide_index=True,
-        row_height=_THREE_LINES_PX,
+        row_height=_FOUR_LINES_PX,
         key="excluded",
         alt="Excluded GPUs with the reason and the smallest change",
         column_config={
-            "gpu": st.column_config.TextColumn("GPU", pinned=True),
+            "gpu": st.column_config.TextColumn("GPU, closest configuration", width=_CLOSEST_PX, pinned=True),
             "reason": st.column_config.TextColumn("Reason", width=_REASON_PX),
             "fix": st.column_config.ButtonColumn(
                 "Change", key=_LET_IN, on_click=_let_in, args=(answer,), width=_CHANGE_PX
             ),
-            "relaxation": "Smallest change",
-            "closest": "Closest configuration",
+            "relaxation": st.column_config.TextColumn("Smallest change", width=_RELAXATION_PX),
         },
     )
 

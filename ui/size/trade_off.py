@@ -5,13 +5,14 @@ from __future__ import annotations
 import streamlit as st
 
 from sharing.form.choices import label
-from sizing.base.format import ms, rounded_up, significant, usd
+from sharing.report.answer import gpu_span
+from sizing.base.format import a_month, ms, rounded_up, significant
 from sizing.base.result import Candidate
 from ui import state
 from ui.figures.trade_off import build_trade_off, e2e_of, trade_off_alt_text
 from ui.format import counted
 from ui.shell import draw_chart
-from ui.size.key_figures import gpu_range, parallelism, with_coverage
+from ui.size.key_figures import parallelism, with_coverage
 from ui.size.origin import draw_estimates
 from ui.state import FormAnswer
 
@@ -63,13 +64,13 @@ def _selected(chosen: Candidate, answer: FormAnswer, *, fewest: bool) -> None:
     """What a step gives, and the button that asks for it. A range of what the load needs is told of the fewest GPUs
     alone: a larger step has more than it needs."""
     at, systems = f"p{answer.scenario.limits.percentile:g}", chosen.deployment.systems
-    span = gpu_range(chosen.gpus_low, chosen.gpus_high) if fewest else ""
+    span = gpu_span(chosen.gpus_low, chosen.gpus_high) if fewest else ""
     range_of_gpus = f"{with_coverage(f'{span} GPU' if span == '1' else f'{span} GPUs')}, " if span else ""
     facts = (
         f"**{describe(chosen, answer)}**: {counted(systems, 'system')}, "
         f"{range_of_gpus}{at} TTFT {ms(chosen.ttft_ms)}, "
         f"{at} ITL {ms(chosen.itl_ms)}, {significant(chosen.output_tokens_per_s_per_gpu)} output tokens/s per GPU, "
-        f"{usd(chosen.hardware_usd_per_month)} a month."
+        f"{a_month(chosen.hardware_usd_per_month)}."
     ).replace("$", r"\$")
     words, action = st.columns([5, 2], vertical_alignment="center")
     words.markdown(facts)

@@ -17,7 +17,7 @@ from sizing.base.format import count, ms, significant
 from sizing.decision.keep_hardware import Kept, MovedInput, at, movable_inputs, now, questions, what_if
 from sizing.decision.keep_text import INPUTS, QUESTIONS, kept_sentence, more_in_words, other_sentence, same_in_words
 from sizing.decision.outcome import Answers, Outcome, Progress
-from sizing.economics.text import Money
+from sizing.economics.fleet_text import Money
 from sizing.mixed.text import of_one_fleet
 from sizing.scenario.schema import Scenario
 from sizing.scenario.traffic import LengthTrace, TraceArrivals

@@ -11,7 +11,7 @@ from typing import Protocol
 from streamlit.runtime import exists, get_instance
 
 from collectors.backends.backend import Backend, Ranges, Vectors
-from collectors.connect import OF_A_FILE, Bounds, prometheus_backend, scraping
+from collectors.connect import OF_A_FILE, SourceBounds, prometheus_backend, scraping
 from collectors.demo.feed import DemoFeed
 from collectors.errors import SourceError
 from collectors.queries.query import Query
@@ -28,7 +28,7 @@ LOOK_S = 15.0
 MOST_TYPED_OPEN = 12
 """Typed sources that are open at a time, of all sessions. Chosen: those of a team; each takes 100 MB at worst."""
 
-TYPED = Bounds(answer_bytes=1 << 20, at_once=4, churn_bytes=8 << 20, ring_bytes=16 << 20)
+TYPED = SourceBounds(answer_bytes=1 << 20, at_once=4, churn_bytes=8 << 20, ring_bytes=16 << 20)
 """What a typed source may take. Chosen: ten times the page of an engine, and an hour of 32 of them. Its ring is in
 memory: one in a file would be that of everybody who reads the same addresses, by whatever credentials."""
 
@@ -226,7 +226,7 @@ def _opened(known: KnownSource) -> Connection:
     return _scraped(source, bounds)
 
 
-def _scraped(source: Source, bounds: Bounds) -> Connection:
+def _scraped(source: Source, bounds: SourceBounds) -> Connection:
     """A scrape that goes on in the background, once its ring holds enough for a rate."""
     assert source.scrape is not None
     session = scraping(source, source.scrape, bounds=bounds)

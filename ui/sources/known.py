@@ -25,6 +25,7 @@ from collectors.errors import InvalidSource
 from collectors.prometheus.promql import LabelValue
 from collectors.source import Source, load_source, source_from
 from sharing.access import Right
+from sharing.document import FILES
 from sharing.settings import SETTINGS
 from ui import access
 
@@ -40,7 +41,6 @@ MOST_TYPED, MOST_TARGETS = 4, 32
 
 DEMO_NAME = "Demo deployment"
 FOLDER = SETTINGS / "sources"
-SUFFIXES = (".yaml", ".yml", ".json")
 _TYPED, _OVERRIDES = "typed_sources", "mapping_of_sources"
 
 
@@ -187,7 +187,7 @@ def _files() -> tuple[list[KnownSource], list[Broken]]:
         missing = Broken(file=FOLDER_SETTING, problems=(f"{FOLDER_SETTING} names {named}, which is not a folder.",))
         return [], [missing] if named else []
     usable, broken = [], []
-    for path in sorted(p for p in folder.iterdir() if p.suffix in SUFFIXES and p.is_file()):
+    for path in sorted(p for p in folder.iterdir() if p.suffix in FILES and p.is_file()):
         stat = path.stat()
         read = _read(path, stat.st_mtime_ns, stat.st_size)
         if isinstance(read, Source):

@@ -33,7 +33,17 @@ from ui.state.changes import (
     use_trace,
 )
 from ui.state.costs import COST_BOOK, as_costs, with_costs
-from ui.state.link import address_of, enter, hold, holds_form, is_at, link, link_notes, write_address
+from ui.state.link import (
+    address_of,
+    address_parameters,
+    enter,
+    hold,
+    holds_form,
+    is_at,
+    link,
+    link_notes,
+    write_address,
+)
 from ui.state.values import (
     BENCHMARK,
     CONFIG,
@@ -65,6 +75,7 @@ __all__ = [
     "PageOutcome",
     "add_own_gpu",
     "address_of",
+    "address_parameters",
     "answer_of",
     "apply_fix",
     "as_costs",

@@ -15,7 +15,7 @@ from pydantic import ValidationError
 from sharing.form.check import faults
 from sharing.form.fields import FIELDS
 from sharing.form.presets import defaults, presets
-from sharing.form.problems import BadInput, FieldFault, in_short, sentence
+from sharing.form.problems import FieldFault, UnreadableInput, in_short, sentence
 from sharing.form.read import to_scenario
 from sizing.base.errors import SizingError
 from sizing.base.result import Plan
@@ -24,7 +24,8 @@ from sizing.planning import answered
 from sizing.scenario.schema import Scenario
 from ui.state.values import CONFIG, benchmark, config_fault, price_book, trace, values
 from ui.state.waiting import place_told
-from ui.work.plans import Tell, full_plan, plans
+from ui.work.plans import full_plan, plans
+from ui.work.questions import Tell
 
 _LAST = "last_answer"
 
@@ -100,7 +101,7 @@ def outcome() -> PageOutcome:
     try:
         scenario = Scenario.model_validate(to_scenario(values(), **files))
         answer = _answer(scenario)
-    except (BadInput, ValidationError):
+    except (UnreadableInput, ValidationError):
         wrong = faults(values(), **files)
         return PageOutcome(answer=None, problem=in_short(wrong), last=last, faults=wrong)
     except SizingError as error:

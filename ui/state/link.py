@@ -139,14 +139,14 @@ def write_address() -> None:
     if page is None:
         return
     wanted = address_of(page)
-    if wanted != _address():
+    if wanted != address_parameters():
         st.query_params.from_dict(wanted)
 
 
 def _open(page: str, brought: Mapping[str, list[str]]) -> None:
     """Take over what the address says, and the inputs that the browser brings along. An address that says nothing of
     inputs leaves those of the session as they are."""
-    address = {**_address(), **(brought if page in WITH_INPUTS else {})}
+    address = {**address_parameters(), **(brought if page in WITH_INPUTS else {})}
     if sentence := too_much(address):
         views.open_page(page, {})
         st.session_state[_NOTES] = _Notes(sentences=(sentence,), page=page)
@@ -197,7 +197,8 @@ def _of_given(kinds: tuple[str, ...]) -> tuple[str, ...]:
     )
 
 
-def _address() -> dict[str, list[str]]:
+def address_parameters() -> dict[str, list[str]]:
+    """The parameters of the address, repeated ones included."""
     return {key: st.query_params.get_all(key) for key in st.query_params}
 
 

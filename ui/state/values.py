@@ -86,7 +86,7 @@ def refuse_config(sentence: str, *, given_by: str) -> None:
 
 
 def take_back_config() -> None:
-    """What was given last, and could not be used, is there no more."""
+    """Forget the config.json that was given last and could not be used, with what was wrong with it."""
     st.session_state.pop(_CONFIG_FAULT, None)
 
 

@@ -109,7 +109,7 @@ def linked(
 
 
 def wrong_in_link(key: str) -> list[str]:
-    """What the address said in vain about a linked widget, as long as nothing was chosen."""
+    """What the address says about a linked widget that it cannot have, as long as nothing was chosen."""
     return _link().wrong.get(key, [])
 
 

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from ui.work.plans import Tell
+from ui.work.questions import Tell
 
 MOMENT_S = 0.6
 """Before anything is said, so that nothing flickers. Chosen: most plans are there by then."""

@@ -21,6 +21,10 @@ if TYPE_CHECKING:  # loaded by the first question that needs it
     from sizing.explore.shared_pool import PoolObjective, SharedPool
     from sizing.planning.answered import Answer
     from sizing.replay.day_result import DayPlan
+    from sizing.replay.simulation_result import SimulationResult
+    from sizing.replay.what_if import WhatIf
+    from sizing.scenario.trace import Trace
+    from sizing.simulator.drive import Progress
 
 KEPT_MAPS = 4
 """Maps of lengths whose question a process keeps. Chosen: as many as are worked out beside each other."""
@@ -87,6 +91,35 @@ def day(scenario_json: str, plan: Plan | None, hours: Sequence[float], startup_s
 
     subject = _scenario(scenario_json) if plan is None else _answer(scenario_json, plan)
     return over_the_day(subject, startup_s=startup_s, assumed_hours=hours)
+
+
+def simulated(
+    scenario_json: str,
+    plan: Plan | None,
+    traffic_json: str | None,
+    hours: float | None,
+    what_if: WhatIf,
+    trace: Trace | None,
+    *,
+    progress: Progress,
+) -> SimulationResult:
+    """Some hours of a scenario, of the traffic that stands for it, or a trace, on what its plan deploys; without a plan
+    it is planned first. ``progress`` is told the share done, and stops it. Raises SizingError."""
+    from sizing.question.understand import model_of
+    from sizing.replay.simulate import simulate
+
+    scenario = _scenario(scenario_json)
+    if trace is not None:
+        model = model_of(scenario)
+        trace.check_fits(model.max_context, model.id)
+    return simulate(
+        scenario if plan is None else _answer(scenario_json, plan),
+        traffic=None if traffic_json is None else _scenario(traffic_json),
+        hours=hours,
+        what_if=what_if,
+        trace=trace,
+        progress=progress,
+    )
 
 
 def prepared() -> None:

@@ -13,7 +13,8 @@ from sharing.settings import Settings
 from ui.observed.figures import register
 from ui.work.plans import plans
 
-ASKED, ENDED, WORKERS, WAITING = "sizing_plans", "sizing_workers_ended", "sizing_workers", "sizing_plans_waiting"
+ASKED, ENDED, WORKERS = "sizing_plans", "sizing_workers_ended", "sizing_workers"
+WAITING, LONG_WAITING = "sizing_plans_waiting", "sizing_simulations_waiting"
 
 
 def serve(settings: Settings) -> None:
@@ -25,18 +26,18 @@ def serve(settings: Settings) -> None:
 @cache
 def _counted() -> None:
     """The counters, made once in a process."""
-    register(Counted())
+    register(PlansCollector())
 
 
-class Counted(Collector):
+class PlansCollector(Collector):
     """What was asked of the plans of this process, as a collector of Prometheus's client."""
 
     def collect(self) -> Iterator[Metric]:
         """All of it, which costs nothing."""
         counts, (wanted, prepared) = plans().counts, plans().workers
         meaning = (
-            "Plans asked for, and what Explore works out: computed, kept from before, or shared with a session that "
-            "asked at the same time."
+            "Plans asked for, simulations, and what Explore works out: computed, kept from before, or shared with a "
+            "session that asked at the same time."
         )
         by_answer = CounterMetricFamily(ASKED, meaning, labels=["answer"])
         for answer, number in (("computed", counts.computed), ("kept", counts.kept), ("shared", counts.shared)):
@@ -47,4 +48,7 @@ class Counted(Collector):
         workers = GaugeMetricFamily(WORKERS, "Worker processes.", labels=["are"])
         workers.add_metric(["wanted"], wanted)
         workers.add_metric(["prepared"], prepared)
-        yield from (by_answer, ended, workers, GaugeMetricFamily(WAITING, "Plans in the queue.", value=plans().queued))
+        yield from (by_answer, ended, workers)
+        of_plans, of_long = plans().queued
+        yield GaugeMetricFamily(WAITING, "Plans in the queue.", value=of_plans)
+        yield GaugeMetricFamily(LONG_WAITING, "Simulations in the queue.", value=of_long)

@@ -29,7 +29,12 @@ class Turns(Generic[Item]):
 
     def __len__(self) -> int:
         """How many things wait."""
-        return len({item for items in self._waiting.values() for item in items})
+        return len(self.waiting)
+
+    @property
+    def waiting(self) -> set[Item]:
+        """What waits, for whomever."""
+        return {item for items in self._waiting.values() for item in items}
 
     def join(self, session: Hashable, item: Item) -> None:
         """A session waits for something; what several sessions wait for is taken at the first turn of any."""

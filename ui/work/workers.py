@@ -1,4 +1,7 @@
-"""Processes that compute beside the one that serves pages: each with one question at a time, replaced when it ends."""
+"""Processes that compute beside the one that serves pages: each with one question at a time, replaced when it ends.
+
+A process shares two numbers with the one it works for: how far a long question has come, and whether it is to stop.
+"""
 
 from __future__ import annotations
 
@@ -7,14 +10,26 @@ import multiprocessing
 import os
 import signal
 import threading
+import time
 from collections.abc import Callable
-from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures import Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import suppress
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 T = TypeVar("T")
+
+Heard = Callable[[float], bool]
+"""Told now and then the share that is done of a long question; whether it is to go on."""
+
+LOOK_S = 0.2
+"""Between two looks of whoever waits. Chosen: a page that is no longer wanted ends within it."""
+
+_SHARE, _STOP = 0, 1
+"""Places of the numbers that both processes see: the share done, written by the worker; 1.0: it is to stop."""
+_SHARED: list[Any] = []
+"""In a worker these numbers, in any other process nothing."""
 
 _QUOTA = Path("/sys/fs/cgroup/cpu.max")
 """What a container may use of the processors: microseconds in a period, or "max". Source: kernel.org, cgroup-v2."""
@@ -48,6 +63,7 @@ class Worker:
         """``prepare`` is what a process does before its first question: a function of a module."""
         self._prepare = prepare
         self._executor: ProcessPoolExecutor | None = None
+        self._shared: Any = None
         self.pid: int | None = None
 
     def start(self) -> None:
@@ -55,7 +71,8 @@ class Worker:
         if self._executor is not None:
             return
         spawn = multiprocessing.get_context("spawn")
-        self._executor = ProcessPoolExecutor(1, mp_context=spawn, initializer=_begin)
+        self._shared = spawn.RawArray("d", 2)  # new ones: a process that is being killed may still write into its own
+        self._executor = ProcessPoolExecutor(1, mp_context=spawn, initializer=_begin, initargs=(self._shared,))
         try:
             self.pid = self._executor.submit(os.getpid).result()
             self._executor.submit(_prepared, self._prepare).result()
@@ -63,17 +80,20 @@ class Worker:
             self.end()
             raise WorkerEnded from None
 
-    def run(self, question: Callable[..., T], *taken: object, limit_s: float) -> T:
+    def run(self, question: Callable[..., T], *taken: object, limit_s: float, heard: Heard | None = None) -> T:
         """The answer of the process, or the exception that the question raised there.
 
+        With ``heard`` it is a long question: one that takes ``progress``, through which it is told of and stopped.
         Raises WorkerEnded, and TookTooLong after ``limit_s`` seconds; the next question has a new process then.
         """
         self.start()
         assert self._executor is not None
+        self._shared[:] = (0.0, 0.0)
         try:
-            future = self._executor.submit(question, *taken)
+            call: tuple[Any, ...] = (question, *taken) if heard is None else (_telling, question, *taken)
+            future: Future[T] = self._executor.submit(*call)
             try:
-                return future.result(limit_s)
+                return future.result(limit_s) if heard is None else self._watched(future, limit_s, heard)
             except TimeoutError:
                 if future.done():  # it was raised by the question
                     raise
@@ -82,6 +102,15 @@ class Worker:
         except BrokenProcessPool:
             self.end()
             raise WorkerEnded from None
+
+    def _watched(self, future: Future[T], limit_s: float, heard: Heard) -> T:
+        """The result of a long question. Raises TimeoutError after ``limit_s`` seconds."""
+        end_s = time.monotonic() + limit_s
+        while not wait([future], timeout=LOOK_S).done:
+            if time.monotonic() >= end_s:
+                raise TimeoutError
+            self._shared[_STOP] = float(not heard(self._shared[_SHARE]))
+        return future.result()
 
     def end(self) -> None:
         """End the process at once, whatever it does."""
@@ -94,11 +123,23 @@ class Worker:
             executor.shutdown(wait=False, cancel_futures=True)
 
 
-def _begin() -> None:
+def _begin(shared: Any) -> None:
     """In the process: Ctrl-C is for the one that serves pages, with which this one ends."""
+    _SHARED.append(shared)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # there are as many processes as cores
     threading.Thread(target=_end_with_parent, name="parent", daemon=True).start()
+
+
+def _telling(question: Callable[..., T], *taken: object) -> T:
+    """In the process: the answer to a long question, which tells how far it is."""
+    return question(*taken, progress=_told)
+
+
+def _told(share: float) -> bool:
+    (shared,) = _SHARED
+    shared[_SHARE] = share
+    return not shared[_STOP]
 
 
 def _end_with_parent() -> None:

@@ -1,25 +1,24 @@
 """Which series of a page are worth keeping: those that a vocabulary or an override of the source asks for."""
 
-import re
 from collections.abc import Iterable, Sequence
 from functools import cache
 
 from collectors.backends.scrape.text import PageSample
-from collectors.vocabulary import Candidate, engine_vocabularies, gpu_vocabularies
+from collectors.vocabulary import MetricCandidate, engine_vocabularies, gpu_vocabularies
 from collectors.vocabulary.opencost import NAMES as OPENCOST_NAMES
+from collectors.vocabulary.schema import spelled_in
 from collectors.vocabulary.spellings import respelled, spellings
 
 ALWAYS = ("process_start_time_seconds",)
-_SPELLED = re.compile(r"(?<![\w:$\"])([a-zA-Z_:][a-zA-Z0-9_:]*)\s*(?=\{)")
 
 
-def names_of(candidate: Candidate) -> set[str]:
+def names_of(candidate: MetricCandidate) -> set[str]:
     """Every metric a candidate may ask for."""
     names = set(candidate.metrics)
     if candidate.histogram:
         names |= {f"{candidate.histogram}{part}" for part in ("", "_bucket", "_sum", "_count")}
     for text in (candidate.zeros, candidate.expr, candidate.mean):
-        names |= set(_SPELLED.findall(text or ""))
+        names |= set(spelled_in(text or ""))
     return names | ({candidate.beside} if candidate.beside else set())
 
 
@@ -39,7 +38,7 @@ def known_names() -> frozenset[str]:
     return frozenset(names)
 
 
-def kept(samples: Sequence[PageSample], overrides: Iterable[Candidate] = ()) -> list[PageSample]:
+def kept(samples: Sequence[PageSample], overrides: Iterable[MetricCandidate] = ()) -> list[PageSample]:
     """The samples to keep."""
     known, own = known_names(), {name for candidate in overrides for name in names_of(candidate)}
     return [sample for sample in samples if sample.name in known or sample.name in own]

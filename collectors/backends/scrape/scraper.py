@@ -20,7 +20,7 @@ from collectors.backends.side_by_side import side_by_side
 from collectors.backends.veiled import Veil
 from collectors.errors import BrokenPage, SourceError, TooLarge, UnusableAnswer
 from collectors.prometheus.fetch import Fetcher, Reply, status_problem
-from collectors.vocabulary import Candidate
+from collectors.vocabulary import MetricCandidate
 
 ACCEPT = "text/plain;version=0.0.4, application/openmetrics-text;version=1.0.0;q=0.8, */*;q=0.1"
 JOB = "scrape"
@@ -61,7 +61,7 @@ class Scraper:
         fetcher: Fetcher,
         *,
         interval_s: float,
-        overrides: Sequence[Candidate] = (),
+        overrides: Sequence[MetricCandidate] = (),
         clock: Callable[[], float] = time.time,
         at_once: int = CONNECTIONS,
         veil: Veil | None = None,

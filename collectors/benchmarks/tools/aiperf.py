@@ -13,7 +13,7 @@ from dataclasses import replace
 from collectors.benchmarks.documents import Document
 from collectors.benchmarks.fields import Fields
 from collectors.benchmarks.nvidia_metrics import COMMON_NOTES, blocks_of, point_of
-from collectors.benchmarks.records import BenchmarkPoint, Imported
+from collectors.benchmarks.records import BenchmarkRun, Imported
 from collectors.benchmarks.rows import EVEN_NOTE, BenchmarkLoad, capped_note, moment, read_objects, read_rows
 from collectors.errors import BadRow, NotAResultFile
 
@@ -53,7 +53,7 @@ def parse(document: Document) -> Imported:
     return read_objects(document, FORMAT, _from_json, notes=COMMON_NOTES)
 
 
-def _from_json(file: str, row: int, fields: Fields) -> BenchmarkPoint:
+def _from_json(file: str, row: int, fields: Fields) -> BenchmarkRun:
     blocks = fields.child("records") if fields.has("records") else fields
     point = point_of(file, row, FORMAT, blocks)
     config = fields.child("input_config")
@@ -77,7 +77,7 @@ def _from_json(file: str, row: int, fields: Fields) -> BenchmarkPoint:
     )
 
 
-def _from_csv(file: str, row: int, fields: Fields) -> BenchmarkPoint:
+def _from_csv(file: str, row: int, fields: Fields) -> BenchmarkRun:
     load = load_of_path(file)
     point = point_of(file, row, FORMAT, fields)
     return replace(point, mode=load.mode, concurrency=load.concurrency, request_rate_rps=load.rate_rps)
@@ -95,7 +95,11 @@ def _load(fields: Fields, config: Fields) -> BenchmarkLoad:
     if load.mode:
         return load
     command = fields.child("run_info").values.get("cli_command") or config.values.get("cli_command")
-    text = command if isinstance(command, str) else ""
+    return load_of_command(command if isinstance(command, str) else "")
+
+
+def load_of_command(text: str) -> BenchmarkLoad:
+    """The load that a command line asks for: "aiperf profile --concurrency 10"."""
     options = {name: re.search(_OPTION.format(name), text) for name in ("request-rate", "concurrency")}
     values: dict[str, object] = {name: match[1] for name, match in options.items() if match}
     return _as_load(Fields(values=values, cells=True), "request-rate", None)

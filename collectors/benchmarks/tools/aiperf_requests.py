@@ -11,7 +11,7 @@ import numpy as np
 from collectors.benchmarks.documents import Document
 from collectors.benchmarks.fields import Fields, Floats, sample_stats
 from collectors.benchmarks.nvidia_metrics import IN_MS
-from collectors.benchmarks.records import BenchmarkPoint, Imported, RowError
+from collectors.benchmarks.records import BenchmarkRun, Imported, RowError
 from collectors.benchmarks.rows import moment, read_rows
 from collectors.benchmarks.tools import aiperf
 from collectors.benchmarks.tools.aiperf import load_of_path
@@ -80,7 +80,7 @@ def parse(document: Document) -> Imported:
         except BadRow as error:
             errors.append(RowError(file=document.name, row=row, message=str(error)))
 
-    def read(file: str, row: int, fields: Fields) -> BenchmarkPoint:
+    def read(file: str, row: int, fields: Fields) -> BenchmarkRun:
         return _point(file, row, requests, failed, cut_off)
 
     return read_rows(document.name, FORMAT, [(1, {})], read, notes=NOTES, errors=tuple(errors))
@@ -128,7 +128,7 @@ def _gaps(metric: Fields) -> Floats:
     return np.empty(0) if values is None else values * _scale(metric)
 
 
-def _point(file: str, row: int, requests: list[_Request], failed: int, cut_off: int) -> BenchmarkPoint:
+def _point(file: str, row: int, requests: list[_Request], failed: int, cut_off: int) -> BenchmarkRun:
     if not requests:
         raise BadRow("no request was completed")
     start, end = min(r.start_s for r in requests), max(r.end_s for r in requests)
@@ -139,7 +139,7 @@ def _point(file: str, row: int, requests: list[_Request], failed: int, cut_off: 
     e2e = np.array([r.e2e_ms for r in requests])
     load = load_of_path(file)
     whole = sent.size == generated.size == len(requests)
-    return BenchmarkPoint(
+    return BenchmarkRun(
         file=file,
         row=row,
         tool=FORMAT,

@@ -1,8 +1,9 @@
 """What ``vllm bench serve`` and SGLang's ``bench_serving`` print at their end, as people paste it.
 
-Lines "Mean TTFT (ms):   60.77" below "Serving Benchmark Result", a run for each such block. What stands above a block
-(the options, "Traffic request rate: 4.0") belongs to it. Read from real blocks of vLLM 0.6 to 0.32 and SGLang 0.4 and
-0.5. Latencies are in ms.
+Lines "Mean TTFT (ms):   60.77" below "Serving Benchmark Result", a run for each such block; the headline may be
+missing. What stands above a block (the options, "Traffic request rate: 4.0") belongs to it. Lines are known by their
+names, so that what logs, containers and mails write before them does not matter. ``bench_offline_throughput`` of SGLang
+prints the same lines under a headline of its own. Read from real blocks of vLLM 0.6 to 0.32 and SGLang 0.4 and 0.5.
 """
 
 import re
@@ -10,8 +11,16 @@ from collections.abc import Iterator
 
 from collectors.benchmarks.documents import Document
 from collectors.benchmarks.fields import Fields, latency_stats, median_or_key
-from collectors.benchmarks.records import BenchmarkPoint, Imported, LatencyStats
-from collectors.benchmarks.rows import engine_of, rate_or_concurrency, read_rows
+from collectors.benchmarks.records import BenchmarkRun, Imported, LatencyStats
+from collectors.benchmarks.rows import (
+    both_throughputs,
+    drafts_note,
+    engine_of,
+    goodput_note,
+    rate_or_concurrency,
+    read_rows,
+)
+from collectors.units import MS_PER_S
 from commandline.percentiles import name_of
 
 FORMAT = "Console of vLLM or SGLang"
@@ -23,11 +32,9 @@ NOTES = (
     "TPOT is the mean per request, ITL the gap between two chunks of an answer.",
     "The block names neither GPUs nor parallelism nor the engine's version: state them before comparing.",
 )
-_HEAD = "Serving Benchmark Result"
-_LINE = re.compile(r"(?:^|[\]) |])\s*([A-Z][\w ./()%-]*?)\s*:\s+(\S+)\s*$")
-_OPTION = re.compile(r"\b(model|backend|request_rate|max_concurrency|num_prompts)=(?:'([^']*)'|([\w.+-]+))")
-_RULE = re.compile(r"^\W*={20,}\W*$")
-_NAMES = {
+COUNTS = ("Successful requests", "Failed requests", "Total input tokens", "Total generated tokens")
+"""Lines with whole numbers, in which a comma can only stand between thousands."""
+NAMES = {
     "Traffic request rate": "request_rate",
     "Request rate configured (RPS)": "request_rate",
     "Maximum request concurrency": "max_concurrency",
@@ -35,12 +42,34 @@ _NAMES = {
     "Backend": "backend",
 }
 """Lines that state the load, by the names that both tools give it in their files."""
-_NOTHING = ("None", "N/A", "nan")
+MEASURED = (
+    *("Benchmark duration (s)", "Request throughput (req/s)", "Request goodput (req/s)", "Concurrency"),
+    *("Input token throughput (tok/s)", "Output token throughput (tok/s)"),
+    *("Total token throughput (tok/s)", "Accept length", "Acceptance length"),
+)
+UNITS = {"ms": 1.0, "s": MS_PER_S, "us": 1e-3}
+"""Milliseconds in the units that lines of latencies name."""
+FIRST = "Successful requests"
+"""The line with which every block begins, but for what states the load."""
+
+_HEAD = re.compile(r"(Serving|Offline Throughput) Benchmark Result")
+_LATENCY = r"(?:Mean|Median|P\d+(?:\.\d+)?) (?:TTFT|TPOT|ITL|E2EL|E2E Latency) \((?:ms|s|us)\)"
+_KNOWN = "|".join(map(re.escape, (*COUNTS, *NAMES, *MEASURED)))
+_LINE = re.compile(rf"(?<![a-z] )(?<!\w)((?i:{_KNOWN})|{_LATENCY})\s*:\s*(\S+)\s*$")
+_OPTION = re.compile(r"\b(model|backend|request_rate|max_concurrency|num_prompts)=(?:'([^']*)'|([\w.+-]+))")
+_RULE = re.compile(r"={20,}\W*$")
+_THOUSANDS = re.compile(r"\d{1,3}(,\d{3})+")
+_NOTHING = ("None", "N/A", "nan", "not")
+_SPELLED = {name.lower(): name for name in (*COUNTS, *NAMES, *MEASURED)}
 
 
 def detect(document: Document) -> bool:
-    """Both tools write the same headline."""
-    return document.kind == "text" and _HEAD in document.text
+    """Both tools write the same headline, and the same lines where it is missing."""
+    if document.kind != "text":
+        return False
+    return bool(_HEAD.search(document.text)) or all(
+        line in document.text for line in (FIRST, "Request throughput (req/s)")
+    )
 
 
 def parse(document: Document) -> Imported:
@@ -54,19 +83,19 @@ def _blocks(text: str) -> Iterator[tuple[int, dict[str, str]]]:
     block: dict[str, str] | None = None
     row = 0
     for number, line in enumerate(text.splitlines(), 1):
-        if _HEAD in line:
+        head, stated = _HEAD.search(line), dict(_stated(line))
+        if head or (FIRST in stated and (block is None or FIRST in block)):
             if block is not None:
                 yield row, block
-            block, row = dict(above), number
-            above = {}
-            continue
-        if block is None:
-            above |= dict(_stated(line))
-        elif _RULE.match(line):
+            offline = {"request_rate": "inf"} if head and head[1] != "Serving" else {}
+            block, row, above = above | offline | stated, number, {}
+        elif block is None:
+            above |= stated
+        elif _RULE.search(line):
             yield row, block
             block = None
         else:
-            block |= dict(_stated(line))
+            block |= stated
     if block is not None:
         yield row, block
 
@@ -76,17 +105,24 @@ def _stated(line: str) -> Iterator[tuple[str, str]]:
     for name, quoted, bare in _OPTION.findall(line):
         if (quoted or bare) not in _NOTHING:
             yield name, quoted or bare
-    match = _LINE.search(line)
+    match = _LINE.search(line.replace("\u00a0", " ").replace("not set", "None"))
     if match and match[2] not in _NOTHING:
-        yield _NAMES.get(match[1], match[1]), match[2]
+        name = _SPELLED.get(match[1].lower(), match[1])
+        value = match[2].replace(",", "") if name in COUNTS and _THOUSANDS.fullmatch(match[2]) else match[2]
+        yield NAMES.get(name, name), value
 
 
-def _point(file: str, row: int, fields: Fields) -> BenchmarkPoint:
-    load = rate_or_concurrency(_with_number(fields))
+def _point(file: str, row: int, fields: Fields) -> BenchmarkRun:
+    load = rate_or_concurrency(fields)
     completed = fields.whole("Successful requests")
     sent, generated = fields.number("Total input tokens"), fields.number("Total generated tokens")
     backend = fields.text("backend")
-    return BenchmarkPoint(
+    output = fields.number("Output token throughput (tok/s)")
+    total = fields.number("Total token throughput (tok/s)")
+    notes = ((f"the engine is taken from the client's backend “{backend}”",) if engine_of(backend) else ()) + (
+        goodput_note(fields.number("Request goodput (req/s)"))
+    )
+    return BenchmarkRun(
         file=file,
         row=row,
         tool=FORMAT,
@@ -106,26 +142,23 @@ def _point(file: str, row: int, fields: Fields) -> BenchmarkPoint:
         itl_ms=_stats(fields, "ITL"),
         e2e_ms=_stats(fields, "E2EL", "E2E Latency"),
         requests_per_s=fields.number("Request throughput (req/s)"),
-        output_tokens_per_s=fields.number("Output token throughput (tok/s)"),
-        total_tokens_per_s=fields.number("Total Token throughput (tok/s)", "Total token throughput (tok/s)"),
-        notes=load.notes + ((f"the engine is taken from the client's backend “{backend}”",) if backend else ()),
+        output_tokens_per_s=output,
+        total_tokens_per_s=both_throughputs(total, fields.number("Input token throughput (tok/s)"), output),
+        notes=load.notes + notes + drafts_note(fields.number("Accept length", "Acceptance length")),
     )
-
-
-def _with_number(fields: Fields) -> Fields:
-    """The fields with the rate as a number, as both tools write it into their files; a number of requests that is
-    capped and no rate is a closed loop."""
-    rate = fields.text("request_rate")
-    stated = {} if rate is None or rate == "inf" else {"request_rate": fields.number("request_rate")}
-    return Fields(values={**fields.values, **stated}, cells=True)
 
 
 def _stats(fields: Fields, *names: str) -> LatencyStats:
     """The statistics of a latency, by the names that the tools print for it."""
 
-    def of(label: str) -> float | None:
-        return fields.number(*(f"{label} {name} (ms)" for name in names))
+    def of(*labels: str) -> float | None:
+        for unit, scale in UNITS.items():
+            stated = fields.number(*(f"{label} {name} ({unit})" for label in labels for name in names), scale=scale)
+            if stated is not None:
+                return stated
+        return None
 
-    return latency_stats(
-        names[0], mean=of("Mean"), at=lambda percent: of(median_or_key(percent).title()) or of(name_of(percent).upper())
-    )
+    def at(percent: float) -> float | None:
+        return of(median_or_key(percent).title(), name_of(percent).upper())
+
+    return latency_stats(names[0], mean=of("Mean"), at=at)

@@ -9,7 +9,7 @@ from dataclasses import replace
 from collectors.benchmarks.documents import Document
 from collectors.benchmarks.fields import Fields
 from collectors.benchmarks.nvidia_metrics import COMMON_NOTES, blocks_of, point_of
-from collectors.benchmarks.records import BenchmarkPoint, Imported
+from collectors.benchmarks.records import BenchmarkRun, Imported
 from collectors.benchmarks.rows import EVEN_NOTE, BenchmarkLoad, engine_of, read_objects, read_rows
 from collectors.benchmarks.tools.aiperf import load_of_path
 from collectors.errors import NotAResultFile
@@ -50,17 +50,17 @@ def parse(document: Document) -> Imported:
     return read_objects(document, FORMAT, _from_json, notes=NOTES)
 
 
-def _from_json(file: str, row: int, fields: Fields) -> BenchmarkPoint:
+def _from_json(file: str, row: int, fields: Fields) -> BenchmarkRun:
     config = fields.child("input_config")
     load = _load(config)
     return _with_load(point_of(file, row, FORMAT, fields), load, _model(config), _engine(config))
 
 
-def _from_csv(file: str, row: int, fields: Fields) -> BenchmarkPoint:
+def _from_csv(file: str, row: int, fields: Fields) -> BenchmarkRun:
     return _with_load(point_of(file, row, FORMAT, fields), load_of_path(file), None, None)
 
 
-def _with_load(point: BenchmarkPoint, load: BenchmarkLoad, model: str | None, engine: str | None) -> BenchmarkPoint:
+def _with_load(point: BenchmarkRun, load: BenchmarkLoad, model: str | None, engine: str | None) -> BenchmarkRun:
     return replace(
         point,
         model=model,

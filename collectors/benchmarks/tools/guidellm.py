@@ -7,7 +7,7 @@ metrics. E2E is in seconds, everything else in milliseconds.
 
 from collectors.benchmarks.documents import Document
 from collectors.benchmarks.fields import Fields, latency_stats
-from collectors.benchmarks.records import BenchmarkPoint, Imported, LatencyStats
+from collectors.benchmarks.records import BenchmarkRun, Imported, LatencyStats
 from collectors.benchmarks.rows import EVEN_NOTE, BenchmarkLoad, moment, read_rows
 from collectors.errors import BadRow, BenchmarkFileError
 from collectors.format import percent
@@ -53,13 +53,13 @@ def parse(document: Document) -> Imported:
     if len(benchmarks) > MAX_BENCHMARKS:
         raise BenchmarkFileError(f"{document.name} holds more than {MAX_BENCHMARKS:,} benchmarks.")
 
-    def read(file: str, row: int, fields: Fields) -> BenchmarkPoint:
+    def read(file: str, row: int, fields: Fields) -> BenchmarkRun:
         return _point(file, row, fields, version, model)
 
     return read_rows(document.name, FORMAT, enumerate(benchmarks, 1), read, notes=NOTES)
 
 
-def _point(file: str, row: int, fields: Fields, version: str | None, model: str | None) -> BenchmarkPoint:
+def _point(file: str, row: int, fields: Fields, version: str | None, model: str | None) -> BenchmarkRun:
     config = fields.child("config")
     load = strategy_load(_strategy(fields, config))
     metrics = fields.child("metrics")
@@ -69,7 +69,7 @@ def _point(file: str, row: int, fields: Fields, version: str | None, model: str 
     if duration is None and start is not None and end is not None and end > start:
         duration = end - start
     cut_off = counts.whole("incomplete")
-    return BenchmarkPoint(
+    return BenchmarkRun(
         file=file,
         row=row,
         tool=FORMAT,

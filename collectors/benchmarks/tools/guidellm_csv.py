@@ -10,7 +10,7 @@ import re
 
 from collectors.benchmarks.documents import Document
 from collectors.benchmarks.fields import Fields, latency_stats, number
-from collectors.benchmarks.records import BenchmarkPoint, Imported, LatencyStats
+from collectors.benchmarks.records import BenchmarkRun, Imported, LatencyStats
 from collectors.benchmarks.rows import BenchmarkLoad, moment, read_rows
 from collectors.benchmarks.tools import guidellm
 from collectors.benchmarks.tools.guidellm import NOTES, cut_off_note, strategy_load
@@ -69,11 +69,11 @@ def _key(cells: tuple[str, ...], old: bool) -> str:
     return f"{group}|{name}|{statistic}"
 
 
-def _point(file: str, row: int, fields: Fields) -> BenchmarkPoint:
+def _point(file: str, row: int, fields: Fields) -> BenchmarkRun:
     load = _load(fields)
     completed = fields.whole("Request Counts|Successful|", "Successful Requests")
     cut_off = fields.whole("Request Counts|Incomplete|", "Incomplete Requests")
-    return BenchmarkPoint(
+    return BenchmarkRun(
         file=file,
         row=row,
         tool=FORMAT,

@@ -5,12 +5,15 @@ Read from real files of a public run on H100 (KubeCon NA 2025); closed-loop stag
 *_prometheus_metrics.json beside them contradict the client (other request counts and lengths) and are refused.
 """
 
+from pathlib import PurePosixPath
+
 from collectors.benchmarks.documents import Document
 from collectors.benchmarks.fields import Fields, latency_stats, median_or_key, quotient
-from collectors.benchmarks.records import BenchmarkPoint, Imported, LatencyStats
-from collectors.benchmarks.rows import BenchmarkLoad, read_objects
+from collectors.benchmarks.records import BenchmarkRun, Imported, LatencyStats
+from collectors.benchmarks.rows import BenchmarkLoad, goodput_note, read_objects
 from collectors.errors import NotAResultFile
 from collectors.units import MS_PER_S
+from commandline.percentiles import key_of
 
 FORMAT = "inference-perf"
 FILE = "`stage_N_lifecycle_metrics.json`, all stages at once"
@@ -46,19 +49,20 @@ def parse(document: Document) -> Imported:
     return read_objects(document, FORMAT, _point, notes=NOTES)
 
 
-def _point(file: str, row: int, fields: Fields) -> BenchmarkPoint:
+def _point(file: str, row: int, fields: Fields) -> BenchmarkRun:
     offered, successes = fields.child("load_summary"), fields.child("successes")
     latency, throughput = successes.child("latency"), successes.child("throughput")
-    load = _load(offered)
+    load = _load(offered, stage="stage" in PurePosixPath(file).name)
     completed, rate = successes.whole("count"), throughput.number("requests_per_sec")
     duration = fields.number("benchmark_time_seconds")
-    return BenchmarkPoint(
+    return BenchmarkRun(
         file=file,
         row=row,
         tool=FORMAT,
         mode=load.mode,
         concurrency=load.concurrency,
         request_rate_rps=load.rate_rps,
+        prefix_cached_tokens=quotient(successes.child("prompt_tokens").number("cached"), completed),
         isl_mean=successes.child("prompt_tokens").number("mean") or successes.child("prompt_len").number("mean"),
         osl_mean=successes.child("output_tokens").number("mean") or successes.child("output_len").number("mean"),
         duration_s=duration or quotient(completed, rate),
@@ -71,18 +75,18 @@ def _point(file: str, row: int, fields: Fields) -> BenchmarkPoint:
         requests_per_s=rate,
         output_tokens_per_s=throughput.number("output_tokens_per_sec"),
         total_tokens_per_s=throughput.number("total_tokens_per_sec"),
-        notes=load.notes + _late(offered),
+        notes=load.notes + _late(offered) + goodput_note(successes.child("goodput_metrics").number("request_goodput")),
     )
 
 
-def _load(offered: Fields) -> BenchmarkLoad:
+def _load(offered: Fields, *, stage: bool) -> BenchmarkLoad:
     """A stage keeps a rate or a concurrency; the summary over all stages neither."""
     concurrency = offered.number("concurrency")
     if concurrency:
         return BenchmarkLoad(mode="fixed_concurrency", concurrency=concurrency)
     requested, sent = offered.number("requested_rate"), offered.number("achieved_rate")
     if not requested:
-        return BenchmarkLoad(notes=(SUMMARY_NOTE,))
+        return BenchmarkLoad(notes=() if stage else (SUMMARY_NOTE,))  # 0.1 leaves the rate of a stage out
     notes: tuple[str, ...] = ()
     if sent is not None and abs(sent / requested - 1) > RATE_TOLERANCE:
         notes = (f"{sent:.4g} requests/s were sent where {requested:.4g} were asked",)
@@ -101,4 +105,8 @@ def _late(offered: Fields) -> tuple[str, ...]:
 def _stats(latency: Fields, name: str) -> LatencyStats:
     block = latency.child(name)
     mean = block.number("mean", scale=MS_PER_S)
-    return latency_stats(name, mean=mean, at=lambda percent: block.number(median_or_key(percent), scale=MS_PER_S))
+
+    def at(percent: float) -> float | None:  # the median was called p50 in 0.1
+        return block.number(median_or_key(percent), key_of(percent), scale=MS_PER_S)
+
+    return latency_stats(name, mean=mean, at=at)

@@ -7,8 +7,8 @@ Data: SemiAnalysis InferenceX, Apache-2.0 with attribution.
 """
 
 from collectors.benchmarks.documents import Document
-from collectors.benchmarks.fields import Fields, latency_stats, median_or_key
-from collectors.benchmarks.records import BenchmarkPoint, Imported, LatencyStats
+from collectors.benchmarks.fields import Fields, flat_stats
+from collectors.benchmarks.records import BenchmarkRun, Imported
 from collectors.benchmarks.rows import engine_of, read_objects
 from collectors.errors import BadRow
 from collectors.units import MS_PER_S
@@ -37,7 +37,7 @@ def parse(document: Document) -> Imported:
     return read_objects(document, FORMAT, _point, notes=NOTES)
 
 
-def _point(file: str, row: int, fields: Fields) -> BenchmarkPoint:
+def _point(file: str, row: int, fields: Fields) -> BenchmarkRun:
     prefill, decode = fields.whole("num_prefill_gpu"), fields.whole("num_decode_gpu")
     split = bool(prefill)
     tp = fields.count("tp")
@@ -49,7 +49,7 @@ def _point(file: str, row: int, fields: Fields) -> BenchmarkPoint:
     isl, osl = fields.number("isl"), fields.number("osl")
     # In a split deployment the file divides output by the GPUs that decode.
     output_gpus = decode or gpus if split else gpus
-    return BenchmarkPoint(
+    return BenchmarkRun(
         file=file,
         row=row,
         tool=FORMAT,
@@ -66,10 +66,10 @@ def _point(file: str, row: int, fields: Fields) -> BenchmarkPoint:
         concurrency=fields.number("conc"),
         isl_mean=isl * MEAN_LENGTH_SHARE if isl else None,
         osl_mean=osl * MEAN_LENGTH_SHARE if osl else None,
-        ttft_ms=_stats(fields, "ttft"),
-        tpot_ms=_stats(fields, "tpot"),
-        itl_ms=_stats(fields, "itl"),
-        e2e_ms=_stats(fields, "e2el"),
+        ttft_ms=flat_stats(fields, "ttft", "{}_ttft", scale=MS_PER_S),
+        tpot_ms=flat_stats(fields, "tpot", "{}_tpot", scale=MS_PER_S),
+        itl_ms=flat_stats(fields, "itl", "{}_itl", scale=MS_PER_S),
+        e2e_ms=flat_stats(fields, "e2el", "{}_e2el", scale=MS_PER_S),
         output_tokens_per_s=output * output_gpus if output else None,
         total_tokens_per_s=total * gpus if total else None,
         notes=_notes(fields, prefill, decode),
@@ -102,13 +102,6 @@ def _version(image: str | None) -> str | None:
 def _true(fields: Fields, key: str) -> bool:
     value = fields.values.get(key)
     return value is True or (isinstance(value, str) and value.lower() == "true")
-
-
-def _stats(fields: Fields, metric: str) -> LatencyStats:
-    def read(statistic: str) -> float | None:
-        return fields.number(f"{statistic}_{metric}", scale=MS_PER_S)
-
-    return latency_stats(metric, mean=read("mean"), at=lambda percent: read(median_or_key(percent)))
 
 
 def _notes(fields: Fields, prefill: int | None, decode: int | None) -> tuple[str, ...]:

@@ -8,7 +8,7 @@ import numpy as np
 
 from collectors.benchmarks.documents import Document
 from collectors.benchmarks.fields import Fields, Floats, latency_stats, quotient, sample_stats
-from collectors.benchmarks.records import BenchmarkPoint, Imported, LatencyStats, RowError
+from collectors.benchmarks.records import BenchmarkRun, Imported, LatencyStats, RowError
 from collectors.benchmarks.rows import moment, read_objects, read_rows
 from collectors.errors import BadRow
 from collectors.units import MS_PER_S
@@ -45,7 +45,7 @@ def parse(document: Document) -> Imported:
     return _responses(document)
 
 
-def _summary(file: str, row: int, fields: Fields) -> BenchmarkPoint:
+def _summary(file: str, row: int, fields: Fields) -> BenchmarkRun:
     completed = fields.whole("results_num_completed_requests")
     per_minute = fields.number("results_num_completed_requests_per_min")
     rate = None if per_minute is None else per_minute / 60
@@ -56,7 +56,7 @@ def _summary(file: str, row: int, fields: Fields) -> BenchmarkPoint:
     if osl and osl > 1 and ttft.mean is not None and e2e.mean is not None and e2e.mean >= ttft.mean:
         tpot = LatencyStats(mean=(e2e.mean - ttft.mean) / (osl - 1))
     concurrency = fields.number("num_concurrent_requests")
-    return BenchmarkPoint(
+    return BenchmarkRun(
         file=file,
         row=row,
         tool=FORMAT,
@@ -106,7 +106,7 @@ def _responses(document: Document) -> Imported:
         except BadRow as error:
             errors.append(RowError(file=document.name, row=row, message=str(error)))
 
-    def read(file: str, row: int, fields: Fields) -> BenchmarkPoint:
+    def read(file: str, row: int, fields: Fields) -> BenchmarkRun:
         return _aggregate(file, row, np.array(good), failed)
 
     return read_rows(document.name, FORMAT, [(1, {})], read, notes=NOTES, errors=tuple(errors))
@@ -126,13 +126,13 @@ def _request(fields: Fields) -> tuple[float, float, float, float]:
     return ttft, e2e, sent, generated
 
 
-def _aggregate(file: str, row: int, requests: Floats, failed: int) -> BenchmarkPoint:
+def _aggregate(file: str, row: int, requests: Floats, failed: int) -> BenchmarkRun:
     if requests.size == 0:
         raise BadRow("no request was completed")
     ttft, e2e, sent, generated = requests.T
     several = generated > 1
     tpot = np.maximum(e2e - ttft, 0.0)[several] / (generated[several] - 1)
-    return BenchmarkPoint(
+    return BenchmarkRun(
         file=file,
         row=row,
         tool=FORMAT,

@@ -14,7 +14,7 @@ from collectors.benchmarks.csv_columns import COLUMNS, LATENCIES, STATISTICS, la
 from collectors.benchmarks.documents import Document
 from collectors.benchmarks.fields import Fields, latency_stats
 from collectors.benchmarks.measurements import MeasuredSystem
-from collectors.benchmarks.records import BenchmarkPoint, Imported, LatencyStats, Mode, RowError
+from collectors.benchmarks.records import BenchmarkRun, Imported, LatencyStats, Mode, RowError
 from collectors.benchmarks.rows import BenchmarkLoad, moment, read_rows
 from collectors.errors import BadRow, BenchmarkFileError
 from commandline.foreign_text import shown
@@ -80,11 +80,11 @@ def _unknown_columns(names: list[str]) -> tuple[str, ...]:
     return tuple(notes)
 
 
-def _point(file: str, row: int, fields: Fields) -> BenchmarkPoint:
+def _point(file: str, row: int, fields: Fields) -> BenchmarkRun:
     load = _load(fields)
     isl, osl = _lengths(fields)
     gpus, tp, pp = _gpus(fields)
-    return BenchmarkPoint(
+    return BenchmarkRun(
         file=file,
         row=row,
         tool=fields.text("tool") or FORMAT,
@@ -179,7 +179,7 @@ _DIGITS = 6
 """Significant digits that are written. Chosen: finer than any measurement."""
 
 
-def write_csv(points: Iterable[BenchmarkPoint], stated: MeasuredSystem | None = None) -> str:
+def write_csv(points: Iterable[BenchmarkRun], stated: MeasuredSystem | None = None) -> str:
     """One line a run, only columns in which some run says something; what the user stated wins over the file.
 
     A run without mode or lengths keeps empty cells there, and is refused when the file is read again.
@@ -194,7 +194,7 @@ def write_csv(points: Iterable[BenchmarkPoint], stated: MeasuredSystem | None = 
     return out.getvalue()
 
 
-def _cells(point: BenchmarkPoint) -> dict[str, str]:
+def _cells(point: BenchmarkRun) -> dict[str, str]:
     latencies = {
         latency_column(metric, statistic): getattr(point, f"{metric}_ms").named(statistic)
         for metric in LATENCIES

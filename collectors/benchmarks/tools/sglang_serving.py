@@ -5,9 +5,9 @@ Read from a real line of a version without model name; the fields of newer versi
 """
 
 from collectors.benchmarks.documents import Document
-from collectors.benchmarks.fields import Fields, latency_stats, median_or_key
-from collectors.benchmarks.records import BenchmarkPoint, Imported, LatencyStats
-from collectors.benchmarks.rows import engine_of, rate_or_concurrency, read_objects
+from collectors.benchmarks.fields import Fields, flat_stats
+from collectors.benchmarks.records import BenchmarkRun, Imported
+from collectors.benchmarks.rows import both_throughputs, drafts_note, engine_of, rate_or_concurrency, read_objects
 
 FORMAT = "SGLang bench_serving"
 FILE = "the JSON Lines of `--output-file`"
@@ -34,15 +34,14 @@ def parse(document: Document) -> Imported:
     return read_objects(document, FORMAT, _point, notes=NOTES)
 
 
-def _point(file: str, row: int, fields: Fields) -> BenchmarkPoint:
+def _point(file: str, row: int, fields: Fields) -> BenchmarkRun:
     load = rate_or_concurrency(fields)
     completed = fields.whole("completed")
     total_in, total_out = fields.number("total_input_tokens"), fields.number("total_output_tokens")
     output, sent = fields.number("output_throughput"), fields.number("input_throughput")
-    both = None if output is None or sent is None else output + sent
     errors = fields.items("errors")
     server = fields.child("server_info")
-    return BenchmarkPoint(
+    return BenchmarkRun(
         file=file,
         row=row,
         tool=FORMAT,
@@ -62,22 +61,15 @@ def _point(file: str, row: int, fields: Fields) -> BenchmarkPoint:
         duration_s=fields.number("duration"),
         requests_completed=completed,
         requests_failed=sum(bool(error) for error in errors) if errors else None,
-        ttft_ms=_stats(fields, "ttft"),
-        tpot_ms=_stats(fields, "tpot"),
-        itl_ms=_stats(fields, "itl"),
-        e2e_ms=_stats(fields, "e2e_latency"),
+        ttft_ms=flat_stats(fields, "ttft", "{}_ttft_ms"),
+        tpot_ms=flat_stats(fields, "tpot", "{}_tpot_ms"),
+        itl_ms=flat_stats(fields, "itl", "{}_itl_ms"),
+        e2e_ms=flat_stats(fields, "e2e_latency", "{}_e2e_latency_ms"),
         requests_per_s=fields.number("request_throughput"),
         output_tokens_per_s=output,
-        total_tokens_per_s=fields.number("total_throughput") or both,
+        total_tokens_per_s=both_throughputs(fields.number("total_throughput"), sent, output),
         notes=load.notes + _notes(fields, total_out),
     )
-
-
-def _stats(fields: Fields, metric: str) -> LatencyStats:
-    def read(statistic: str) -> float | None:
-        return fields.number(f"{statistic}_{metric}_ms")
-
-    return latency_stats(metric, mean=read("mean"), at=lambda percent: read(median_or_key(percent)))
 
 
 def _notes(fields: Fields, total_out: float | None) -> tuple[str, ...]:
@@ -85,6 +77,4 @@ def _notes(fields: Fields, total_out: float | None) -> tuple[str, ...]:
     notes = []
     if total_out and again is not None and abs(again / total_out - 1) > RETOKENIZED_TOLERANCE:
         notes.append(f"the text holds {again:,.0f} tokens where {total_out:,.0f} are counted: answers may be cut short")
-    if accepted is not None and accepted > 1:
-        notes.append(f"speculative decoding accepted {accepted:g} tokens per step")
-    return tuple(notes)
+    return (*notes, *drafts_note(accepted))

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 
 from collectors.benchmarks.documents import Document
 from collectors.benchmarks.fields import Fields, latency_stats
-from collectors.benchmarks.records import BenchmarkPoint, Imported, LatencyStats
+from collectors.benchmarks.records import BenchmarkRun, Imported, LatencyStats
 from collectors.benchmarks.rows import BenchmarkLoad, read_objects, read_rows
 from collectors.errors import NotAResultFile
 from commandline.percentiles import key_of
@@ -95,14 +95,14 @@ def _printed(text: str) -> Mapping[str, object]:
     return sections
 
 
-def _point(file: str, row: int, fields: Fields) -> BenchmarkPoint:
+def _point(file: str, row: int, fields: Fields) -> BenchmarkRun:
     engine, world, requests = fields.child("engine"), fields.child("world_info"), fields.child("request_info")
     performance, streaming = fields.child("performance"), fields.child("streaming_metrics")
     completed, in_flight = requests.whole("num_requests"), requests.number("avg_num_concurrent_requests")
     tp, pp = world.count("tp_size"), world.count("pp_size")
     load = _load(completed, in_flight)
     version = engine.text("version")
-    return BenchmarkPoint(
+    return BenchmarkRun(
         file=file,
         row=row,
         tool=FORMAT,

@@ -5,10 +5,11 @@ latency gives the seconds of whole batches. Neither file states lengths: only th
 """
 
 import re
+from collections.abc import Iterator
 
 from collectors.benchmarks.documents import Document
 from collectors.benchmarks.fields import Fields, latency_stats
-from collectors.benchmarks.records import BenchmarkPoint, Imported
+from collectors.benchmarks.records import BenchmarkRun, Imported
 from collectors.benchmarks.rows import read_rows
 from collectors.units import MS_PER_S
 
@@ -29,6 +30,11 @@ _AVERAGE = re.compile(r"Avg latency:\s+([\d.]+) seconds")
 _PERCENTILE = re.compile(r"(\d+)% percentile latency:\s+([\d.]+) seconds")
 _TOKENS = re.compile(r"Total num (prompt|output) tokens:\s+(\d+)")
 _OPTION = re.compile(r"\b(model|input_len|output_len|num_prompts|batch_size|tensor_parallel_size)=(?:'([^']*)'|(\d+))")
+_TYPED = re.compile(
+    r"-{1,2}(model|m|(?:random-)?input-len|(?:random-)?output-len|num-prompts|batch-size|tensor-parallel-size|tp)"
+    r"[ =]+'?([^\s'\"-][^\s'\"]*)"
+)
+_TYPED_NAMES = {"m": "model", "tp": "tensor_parallel_size"}
 _OF_THROUGHPUT, _OF_LATENCY = {"elapsed_time", "num_requests", "requests_per_second"}, {"avg_latency", "percentiles"}
 
 
@@ -40,17 +46,32 @@ def detect(document: Document) -> bool:
 
 
 def parse(document: Document) -> Imported:
-    """One point a file."""
-    rows = [(1, _printed(document.text))] if document.kind == "text" else document.rows
+    """One point a file, or a run that was printed."""
+    rows = tuple(_runs(document.text)) if document.kind == "text" else document.rows
     return read_rows(
         document.name, FORMAT, rows, _point, notes=NOTES, errors=document.errors, cells=document.kind == "text"
     )
 
 
-def _printed(text: str) -> dict[str, object]:
-    """What is printed, by the keys of the files."""
+def _runs(text: str) -> Iterator[tuple[int, dict[str, object]]]:
+    """The line of each result with what is printed of it: options stand above it, everything else from it on."""
+    results = sorted([*_THROUGHPUT.finditer(text), *_AVERAGE.finditer(text)], key=lambda match: match.start())
+    starts = [match.start() for match in results]
+    for before, start, after in zip([0, *starts], starts, [*starts[1:], len(text)], strict=False):
+        yield text.count("\n", 0, start) + 1, _options(text[before:start]) | _printed(text[start:after])
+
+
+def _options(text: str) -> dict[str, object]:
+    """Options as vLLM prints them (input_len=1024), or as they were typed (--input-len 1024)."""
     stated: dict[str, object] = {name: quoted or bare for name, quoted, bare in _OPTION.findall(text)}
-    stated |= {f"{kind}_tokens": number for kind, number in _TOKENS.findall(text)}
+    for name, value in _TYPED.findall(text):
+        stated[_TYPED_NAMES.get(name, name.removeprefix("random-").replace("-", "_"))] = value
+    return stated
+
+
+def _printed(text: str) -> dict[str, object]:
+    """What is printed of a run, by the keys of the files."""
+    stated: dict[str, object] = {f"{kind}_tokens": number for kind, number in _TOKENS.findall(text)}
     if match := _THROUGHPUT.search(text):
         names = ("requests_per_second", "tokens_per_second", "output_tokens_per_second")
         stated |= {name: value for name, value in zip(names, match.groups(), strict=True) if value}
@@ -59,12 +80,12 @@ def _printed(text: str) -> dict[str, object]:
     return stated
 
 
-def _point(file: str, row: int, fields: Fields) -> BenchmarkPoint:
+def _point(file: str, row: int, fields: Fields) -> BenchmarkRun:
     batch, percentiles = fields.number("batch_size"), fields.child("percentiles")
     latency = fields.has("avg_latency")
     requests = fields.whole("num_requests", "num_prompts")
     length = {kind: _length(fields, kind, name, requests) for kind, name in (("input", "prompt"), ("output", "output"))}
-    return BenchmarkPoint(
+    return BenchmarkRun(
         file=file,
         row=row,
         tool=FORMAT,

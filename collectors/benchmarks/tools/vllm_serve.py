@@ -1,8 +1,9 @@
 """vLLM ``bench serve`` (formerly benchmark_serving.py): one JSON object a run, or one a line with ``--append-result``.
 
 Read from real files of vLLM 0.32, with and without ``--save-detailed``; older files differ only in what they leave out.
-Summaries are in ms, the arrays of ``--save-detailed`` in s; what the summary lacks is computed from the arrays. Keys
-without a unit (``median_ttft``) are in s.
+``vllm bench sweep`` collects them in a CSV, too. Summaries are in ms, the arrays of ``--save-detailed`` in s; what the
+summary lacks is computed from the arrays. Keys of results that were written anew end in another unit, or in none, which
+is s. ``--metadata version=0.3.3 tp=1`` (the example of vLLM's help) stands in the file as text.
 """
 
 from dataclasses import dataclass
@@ -11,9 +12,19 @@ import numpy as np
 
 from collectors.benchmarks.documents import Document
 from collectors.benchmarks.fields import Fields, Floats, latency_stats, median_or_key, sample_stats
-from collectors.benchmarks.records import NOT_STATED, BenchmarkPoint, Imported, LatencyStats
-from collectors.benchmarks.rows import engine_of, moment, rate_or_concurrency, read_objects
-from collectors.errors import BadRow
+from collectors.benchmarks.records import NOT_STATED, BenchmarkRun, Imported, LatencyStats
+from collectors.benchmarks.rows import (
+    BenchmarkLoad,
+    both_throughputs,
+    drafts_note,
+    engine_of,
+    goodput_note,
+    moment,
+    rate_or_concurrency,
+    read_objects,
+    read_rows,
+)
+from collectors.errors import BadRow, NotAResultFile
 from collectors.units import MS_PER_S
 from commandline.percentiles import key_of
 
@@ -21,6 +32,9 @@ FORMAT = "vLLM bench serve"
 FILE = "the JSON of `--save-result`"
 PRIORITY = 10  # the lowest is asked first: see reader.Tool
 ENGINE = "vllm"
+
+UNITS = {"_ms": 1.0, "": MS_PER_S, "_s": MS_PER_S, "_sec": MS_PER_S, "_us": 1e-3}
+"""Milliseconds of what stands in a key with this ending, vLLM's own first."""
 
 NOTES = (
     "ITL is the gap between two chunks of an answer: several tokens in one chunk count as gaps of nearly zero, so its "
@@ -32,12 +46,24 @@ NOTES = (
 
 
 def detect(document: Document) -> bool:
-    """A result names its model, its prompts and its throughput."""
-    return {"model_id", "num_prompts", "request_throughput"} <= document.first.keys()
+    """A result names its model, its prompts and its throughput; the form for PyTorch has one metric an entry."""
+    signs = {"model_id", "num_prompts", "request_throughput"}
+    return signs <= document.first.keys() or document.has_columns(signs) or _for_pytorch(document)
+
+
+def _for_pytorch(document: Document) -> bool:
+    return {"benchmark", "model", "metric"} <= document.first.keys()
 
 
 def parse(document: Document) -> Imported:
-    """One point a run."""
+    """One point a run. Raises NotAResultFile for the form that PyTorch's dashboard takes."""
+    if _for_pytorch(document):
+        raise NotAResultFile(
+            f"{document.name} is the form of vLLM's results that PyTorch's dashboard takes, without the load: import "
+            "the JSON of --save-result beside it."
+        )
+    if document.kind == "text":
+        return read_rows(document.name, FORMAT, document.records, _point, notes=NOTES, cells=True)
     return read_objects(document, FORMAT, _point, notes=NOTES)
 
 
@@ -53,19 +79,21 @@ class _Detail:
     osl_variation: float | None = None
 
 
-def _point(file: str, row: int, fields: Fields) -> BenchmarkPoint:
-    load = rate_or_concurrency(fields)
-    detail = _detail(fields)
+def _point(file: str, row: int, fields: Fields) -> BenchmarkRun:
+    load = _load(fields)
+    detail = _Detail() if fields.cells else _detail(fields)
+    output = fields.number("output_throughput")
     completed, failed = fields.whole("completed"), fields.whole("failed")
     backend = fields.text("backend", "endpoint_type")
-    return BenchmarkPoint(
+    return BenchmarkRun(
         file=file,
         row=row,
         tool=FORMAT,
         when=moment(fields.values.get("date")),
         model=fields.text("model_id"),
         engine=engine_of(backend),
-        tp=fields.count("tensor_parallel_size"),
+        engine_version=fields.text("version"),
+        tp=Fields(values=fields.values, cells=True).count("tensor_parallel_size", "tp"),
         mode=load.mode,
         concurrency=load.concurrency,
         request_rate_rps=load.rate_rps,
@@ -80,10 +108,19 @@ def _point(file: str, row: int, fields: Fields) -> BenchmarkPoint:
         itl_ms=_summary(fields, "itl", detail.itl),
         e2e_ms=_summary(fields, "e2el", detail.e2e),
         requests_per_s=fields.number("request_throughput"),
-        output_tokens_per_s=fields.number("output_throughput"),
-        total_tokens_per_s=fields.number("total_token_throughput"),
+        output_tokens_per_s=output,
+        total_tokens_per_s=both_throughputs(
+            fields.number("total_token_throughput"), fields.number("input_throughput"), output
+        ),
         notes=load.notes + _notes(fields, backend),
     )
+
+
+def _load(fields: Fields) -> BenchmarkLoad:
+    """The load; a rate that was ramped up is neither of the three modes, although it stands there as infinite."""
+    if fields.text("ramp_up_strategy"):
+        return BenchmarkLoad(notes=("the rate was ramped up during the run: no rate describes it",))
+    return rate_or_concurrency(fields)
 
 
 def _per_request(total: float | None, completed: int | None) -> float | None:
@@ -94,10 +131,11 @@ def _summary(fields: Fields, metric: str, detail: LatencyStats) -> LatencyStats:
     """The summary, its gaps filled from the detail: ``--metric-percentiles`` decides what is in the file."""
 
     def pick(key: str, other: str, computed: float | None) -> float | None:
-        stated = fields.number(f"{key}_{metric}_ms", f"{other}_{metric}_ms")
-        if stated is None:  # results that were written anew leave the unit out: seconds, as in the arrays
-            stated = fields.number(f"{key}_{metric}", f"{other}_{metric}", scale=MS_PER_S)
-        return computed if stated is None else stated
+        for ending, scale in UNITS.items():
+            stated = fields.number(f"{key}_{metric}{ending}", f"{other}_{metric}{ending}", scale=scale)
+            if stated is not None:
+                return stated
+        return computed
 
     return latency_stats(
         metric,
@@ -149,8 +187,7 @@ def _notes(fields: Fields, backend: str | None) -> tuple[str, ...]:
     notes = []
     if burstiness is not None and burstiness != 1.0:
         notes.append(f"arrivals are not Poisson: burstiness {burstiness:g}")
-    if fields.text("ramp_up_strategy"):
-        notes.append("the rate was ramped up during the run: one rate does not describe it")
     if engine_of(backend):
         notes.append(f"the engine is taken from the client's backend “{backend}”")
-    return tuple(notes)
+    goodput = fields.number("request_goodput", "request_goodput:")  # the colon was part of the name in 0.6 and 0.7
+    return (*notes, *goodput_note(goodput), *drafts_note(fields.number("spec_decode_acceptance_length")))

@@ -9,10 +9,9 @@ from pptx.enum.text import MSO_ANCHOR
 from pptx.slide import Slide
 
 from sharing.formats.cells import day_and_time
-from sharing.formats.same_bytes import dated
 from sharing.formats.slides.boxes import Box, emu, fitting, height_of
 from sharing.formats.slides.charts import add_chart
-from sharing.formats.slides.deck import GAP, MUTED, TEXT_SIZES, Deck
+from sharing.formats.slides.deck import GAP, MUTED, TEXT_SIZES, Deck, dated
 from sharing.formats.slides.pages import Page, Visual, is_small, pages_of
 from sharing.formats.slides.tables import add_table
 from sharing.formats.source import ReportSource

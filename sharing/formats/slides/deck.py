@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import io
+import re
+import zipfile
 from collections.abc import Sequence
+from datetime import UTC, datetime
 
 from PIL import UnidentifiedImageError
 from pptx import Presentation
@@ -31,8 +34,12 @@ LOGO_HEIGHT, LOGO_WIDTH = Inches(0.5), Inches(1.8)
 TITLE_SIZES, COVER_SIZES, TEXT_SIZES = (28, 24, 20, 16, 13), (40, 32, 26, 20, 16), (16, 14, 13, 12, 11, 10)
 PROPERTY = 255
 """Characters that a property of a file may have."""
+OLDEST = 1980
+"""The first year that a zip archive can hold."""
 LEAST_AREA = 0.4
 """Share of a slide that a template has to leave for content."""
+
+_TIME = re.compile(rb"\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}Z")
 
 
 def colour(written: str) -> RGBColor:
@@ -291,3 +298,20 @@ def _remove(shape: BaseShape) -> None:
 
 def _emus(box: Box) -> tuple[Emu, Emu, Emu, Emu]:
     return Emu(box.left), Emu(box.top), Emu(box.width), Emu(box.height)
+
+
+def dated(content: bytes, moment: datetime) -> bytes:
+    """The package as if written at a moment, workbooks inside it too: the same report gives the same bytes."""
+    at = moment.astimezone(UTC)
+    written = io.BytesIO()
+    with zipfile.ZipFile(io.BytesIO(content)) as given, zipfile.ZipFile(written, "w", zipfile.ZIP_DEFLATED) as out:
+        for name in given.namelist():
+            part = given.read(name)
+            if name.endswith(".xlsx"):
+                part = dated(part, moment)
+            elif name == "docProps/core.xml":
+                part = _TIME.sub(f"{at:%Y-%m-%dT%H:%M:%SZ}".encode(), part)
+            entry = zipfile.ZipInfo(name, (max(at.year, OLDEST), at.month, at.day, at.hour, at.minute, at.second))
+            entry.compress_type = zipfile.ZIP_DEFLATED
+            out.writestr(entry, part)
+    return written.getvalue()

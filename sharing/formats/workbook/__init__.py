@@ -5,9 +5,9 @@ from __future__ import annotations
 from sharing.formats.brand import Brand
 from sharing.formats.source import ReportSource
 from sharing.formats.workbook.book import Book
-from sharing.formats.workbook.cash_flow import CashFlow
+from sharing.formats.workbook.cash_flow import CashFlowSheet
 from sharing.formats.workbook.cost import write_cost
-from sharing.formats.workbook.counts import Counts
+from sharing.formats.workbook.counts import CountsSheet
 from sharing.formats.workbook.figures import WorkbookFigures
 from sharing.formats.workbook.inputs import CalculatorSheet, write_sources
 from sharing.formats.workbook.months import Months
@@ -43,12 +43,12 @@ def _calculate(book: Book, calculator: Calculator) -> list[str]:
     main = CalculatorSheet(book, calculator)
     if calculator.ways:
         write_cost(book, calculator, WorkbookFigures(calculator))
-    counts = Counts(book, calculator)
+    counts = CountsSheet(book, calculator)
     months = Months(book, calculator, counts)
     counts.write()
     months.write()
     if calculator.ways:
-        CashFlow(book, calculator, months).write()
+        CashFlowSheet(book, calculator, months).write()
     write_sources(book, calculator)
     main.write(counts, months)
     return [str(sheet.get_name()) for sheet in book.workbook.worksheets()[before:]]

@@ -26,7 +26,7 @@ EXPLANATION = (
 )
 
 
-class CashFlow:
+class CashFlowSheet:
     """Writes the sheet; its columns: month, systems added at its end, then what each way pays."""
 
     def __init__(self, book: Book, calculator: Calculator, months: Months) -> None:

@@ -29,7 +29,7 @@ EXPLANATION = (
 )
 
 
-class Counts:
+class CountsSheet:
     """Writes the sheet; afterwards the names of what is looked up can be used in formulas."""
 
     def __init__(self, book: Book, calculator: Calculator) -> None:

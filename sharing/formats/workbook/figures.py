@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -65,12 +64,3 @@ class WorkbookFigures:
     def per_million(self, name: WayName) -> float:
         """What a million tokens of answers cost in one way."""
         return self.per_month(name) / (self.requests_per_month * self.calculator.output_tokens) * MILLION
-
-    def over_months(self, name: WayName) -> float:
-        """What all months cost in one way."""
-        way = self.calculator.way(name)
-        return 0.0 if way is None else sum(way.cash)
-
-    def each(self, of: Callable[[WayName], float]) -> dict[WayName, float]:
-        """A figure of every way there is."""
-        return {way.name: of(way.name) for way in self.calculator.ways}

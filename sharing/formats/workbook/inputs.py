@@ -7,10 +7,10 @@ from itertools import groupby
 
 from sharing.formats.workbook.book import INPUT_FILL, INPUT_INK, Book, Sheet
 from sharing.formats.workbook.cost import BORDER, WAY_LABEL
-from sharing.formats.workbook.counts import PLANNED_BASIS, Counts, basis_formula
+from sharing.formats.workbook.counts import PLANNED_BASIS, CountsSheet, basis_formula
 from sharing.formats.workbook.figures import WorkbookFigures
 from sharing.formats.workbook.months import Months
-from sharing.report.calculator import Calculator, Group, Input
+from sharing.report.calculator import Calculator, CalculatorInput, Group
 
 NAME, SOURCES = "Calculator", "Sources of inputs"
 GROUP_LABEL: Mapping[Group, str] = {
@@ -40,7 +40,7 @@ def checked(formula: str) -> str:
     return f'IF({PROBLEM}="",{formula},NA())'
 
 
-def grouped(calculator: Calculator) -> Iterator[tuple[Group, list[Input]]]:
+def grouped(calculator: Calculator) -> Iterator[tuple[Group, list[CalculatorInput]]]:
     """The inputs, group by group."""
     each = sorted(calculator.inputs, key=lambda one: ORDER.index(one.group))
     for group, inputs in groupby(each, key=lambda one: one.group):
@@ -54,7 +54,7 @@ class CalculatorSheet:
         self.book, self.calculator, self.figures = book, calculator, WorkbookFigures(calculator)
         self.sheet: Sheet = book.sheet(NAME, [64, 14, 30, 3, 46, 18, 18])
 
-    def write(self, counts: Counts, months: Months) -> None:
+    def write(self, counts: CountsSheet, months: Months) -> None:
         """Inputs on the left, results on the right, charts below the results."""
         self.sheet.title(0, "Calculator")
         self.sheet.paragraph(1, SUBTITLE.format(cost=" and cost" if self.calculator.ways else ""), 7)
@@ -68,7 +68,7 @@ class CalculatorSheet:
             self._charts(below + 1, months)
         self.sheet.sheet.activate()
 
-    def _inputs(self, row: int, label: str, inputs: list[Input]) -> int:
+    def _inputs(self, row: int, label: str, inputs: list[CalculatorInput]) -> int:
         self.sheet.text(row, 0, label, bold=True, font_color=self.book.colour, bottom=1, bottom_color=self.book.colour)
         for one in inputs:
             row += 1
@@ -99,7 +99,7 @@ class CalculatorSheet:
         self.sheet.formula(row, 0, f'IF({marks}=0,"",{one})', "", bold=True, font_color=RED)
         self.book.name(PROBLEM, self.sheet, row, 0)
 
-    def _validate(self, row: int, one: Input) -> None:
+    def _validate(self, row: int, one: CalculatorInput) -> None:
         bounds = f"From {one.low:,.6g} to {one.high:,.6g} {one.unit}."
         cell = f"B{row + 1}"
         held = f"AND(ISNUMBER({cell}),{cell}>={one.low!r},{cell}<={one.high!r})"
@@ -122,7 +122,7 @@ class CalculatorSheet:
             },
         )
 
-    def _results(self, row: int, counts: Counts) -> int:
+    def _results(self, row: int, counts: CountsSheet) -> int:
         calculator, figures = self.calculator, self.figures
         self.sheet.text(row, RESULTS, "What it takes", bold=True, bottom=1, font_color=self.book.colour)
         row += 1
@@ -160,7 +160,7 @@ class CalculatorSheet:
         self.book.name("basis", self.sheet, row, RESULTS)
         return row + 2
 
-    def _systems(self, counts: Counts, bought: bool) -> tuple[str, float, str]:
+    def _systems(self, counts: CountsSheet, bought: bool) -> tuple[str, float, str]:
         rented = self.calculator.rented
         if bought or rented is None:
             return counts.systems(self.calculator.bought.gpus), self.figures.bought, "#,##0"
@@ -232,7 +232,7 @@ def write_sources(book: Book, calculator: Calculator) -> None:
     sheet = book.sheet(SOURCES, [54, 14, 24, 70, 28])
     sheet.title(0, "Where the inputs come from")
     sheet.paragraph(1, "As planned; what is changed in the calculator is not repeated here.", 5)
-    sheet.head(3, ["Input", "As planned", "Unit", "Source", "Date"], [False, True, False, False, False])
+    sheet.head(3, ["CalculatorInput", "As planned", "Unit", "Source", "Date"], [False, True, False, False, False])
     row = 4
     for group, inputs in grouped(calculator):
         sheet.text(row, 0, GROUP_LABEL[group], bold=True, font_color=book.colour)

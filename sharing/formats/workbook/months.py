@@ -8,7 +8,7 @@ from xlsxwriter.utility import xl_rowcol_to_cell as cell_at
 from sharing.formats.palette import series_colour
 from sharing.formats.workbook.book import Book, Sheet
 from sharing.formats.workbook.cost import POWER, WAY_LABEL, power_formula
-from sharing.formats.workbook.counts import CLOSE, Counts
+from sharing.formats.workbook.counts import CLOSE, CountsSheet
 from sharing.report.calculator import Calculator, WayName
 
 NAME = "36 months"
@@ -25,7 +25,7 @@ EXPLANATION = (
 class Months:
     """Writes the sheet; its columns: month, load, counts of each kind, systems, then each way and its sum so far."""
 
-    def __init__(self, book: Book, calculator: Calculator, counts: Counts) -> None:
+    def __init__(self, book: Book, calculator: Calculator, counts: CountsSheet) -> None:
         self.book, self.calculator, self.counts = book, calculator, counts
         self.kinds = len(calculator.kinds)
         self.column_of = {"load": 1, "bought": 2 + self.kinds, "rented": 3 + self.kinds}

@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from collectors.benchmarks import BenchmarkPoint, Imported, read_benchmark
+from collectors.benchmarks import BenchmarkRun, Imported, read_benchmark
 
 SAMPLES = Path(__file__).parent / "samples"
 
@@ -20,10 +20,10 @@ def read() -> Callable[[str], Imported]:
 
 
 @pytest.fixture
-def point(read: Callable[[str], Imported]) -> Callable[[str], BenchmarkPoint]:
+def point(read: Callable[[str], Imported]) -> Callable[[str], BenchmarkRun]:
     """The single point of a sample that has no errors."""
 
-    def only(name: str) -> BenchmarkPoint:
+    def only(name: str) -> BenchmarkRun:
         imported = read(name)
         assert imported.errors == ()
         assert len(imported.points) == 1

@@ -220,7 +220,10 @@ def test_the_own_tool_of_an_engine_names_it():
     assert own == {
         "vLLM bench serve": "vllm",
         "vLLM bench throughput or latency": "vllm",
+        "vLLM multi-turn benchmark": "vllm",
         "SGLang bench_serving": "sglang",
+        "SGLang batches": "sglang",
+        "llama-bench": "llamacpp",
         "trtllm-bench": "trtllm",
     }
     assert set(own.values()) <= set(engines())

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from collectors.benchmarks import (
     BenchmarkFileError,
-    BenchmarkPoint,
+    BenchmarkRun,
     Imported,
     LatencyStats,
     curves,
@@ -43,7 +43,7 @@ def numbers_of(imported: Imported) -> list[float]:
     """Every number of every point."""
     found: list[float] = []
     for point in imported.points:
-        for item in fields(BenchmarkPoint):
+        for item in fields(BenchmarkRun):
             value = getattr(point, item.name)
             stats = isinstance(value, LatencyStats)
             parts = [value.mean, *value.percentiles.values()] if stats else [value]

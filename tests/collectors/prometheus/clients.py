@@ -1,15 +1,15 @@
 """Clients of a server that answers as told."""
 
-from collectors.prometheus import Access, Clock, Fetcher, Limits, PrometheusClient
+from collectors.prometheus import Access, Clock, Fetcher, FetchLimits, PrometheusClient
 from tests.collectors.servers import Server, Told
 
 NO_WAIT = Clock(wait=lambda _: None)
 
 
 def client_of(
-    url: str, *, access: Access | None = None, limits: Limits | None = None, **more: object
+    url: str, *, access: Access | None = None, limits: FetchLimits | None = None, **more: object
 ) -> PrometheusClient:
-    fetcher = Fetcher(access=access, limits=limits or Limits(timeout_s=30), clock=NO_WAIT)
+    fetcher = Fetcher(access=access, limits=limits or FetchLimits(timeout_s=30), clock=NO_WAIT)
     return PrometheusClient(url, fetcher=fetcher, **more)  # type: ignore[arg-type]
 
 

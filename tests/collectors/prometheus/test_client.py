@@ -16,7 +16,7 @@ from collectors.errors import (
     Unreachable,
     UnusableAnswer,
 )
-from collectors.prometheus import Clock, Fetcher, Limits, PrometheusClient
+from collectors.prometheus import Clock, Fetcher, FetchLimits, PrometheusClient
 from collectors.prometheus.answers import seconds_of
 from tests.collectors.prometheus.clients import answering, client_of
 from tests.collectors.servers import RECORDINGS, Asked, Server, Told, free_port, recorded, serving, success, vector
@@ -127,7 +127,7 @@ def test_retry_waits_with_jitter_and_honours_retry_after(server: Server) -> None
     waits: list[float] = []
     left = [Told(status=429, headers={"Retry-After": "2"}), Told(status=502), vector(({}, 7))]
     server.answer = lambda asked: left.pop(0)
-    fetcher = Fetcher(limits=Limits(timeout_s=30, attempts=3), clock=Clock(wait=waits.append, jitter=lambda: 0.5))
+    fetcher = Fetcher(limits=FetchLimits(timeout_s=30, attempts=3), clock=Clock(wait=waits.append, jitter=lambda: 0.5))
     assert PrometheusClient(server.url, fetcher=fetcher).query("up").samples
     assert waits == [2.0, 0.5]
 
@@ -140,14 +140,14 @@ def test_long_retry_after_is_not_waited_for(server: Server) -> None:
 
 def test_slow_answer_is_a_time_out(server: Server) -> None:
     server.answer = lambda asked: Told(pause_s=1.5)
-    client = client_of(server.url, limits=Limits(timeout_s=0.3))
+    client = client_of(server.url, limits=FetchLimits(timeout_s=0.3))
     with pytest.raises(TimedOut, match=r"0\.3 s"):
         client.query("up")
 
 
 def test_dripping_answer_is_cut_at_the_total_time_out() -> None:
     ticks = iter(range(100))
-    fetcher = Fetcher(limits=Limits(timeout_s=3), clock=Clock(monotonic=lambda: float(next(ticks))))
+    fetcher = Fetcher(limits=FetchLimits(timeout_s=3), clock=Clock(monotonic=lambda: float(next(ticks))))
     with serving(lambda asked: Told(body=b" " * 1_000_000)) as server, pytest.raises(TimedOut):
         PrometheusClient(server.url, fetcher=fetcher).query("up")
 
@@ -155,7 +155,7 @@ def test_dripping_answer_is_cut_at_the_total_time_out() -> None:
 def test_huge_answer_is_cut(server: Server) -> None:
     server.answer = lambda asked: Told(body=b"x" * 3_000_000)
     with pytest.raises(TooLarge, match="1 MiB"):
-        client_of(server.url, limits=Limits(max_bytes=1 << 20)).query("up")
+        client_of(server.url, limits=FetchLimits(max_bytes=1 << 20)).query("up")
 
 
 def test_nothing_listening_and_no_dns() -> None:

@@ -296,3 +296,45 @@ def test_rare_scrapes_are_not_stale(interval_s: float) -> None:
     assert seen.scrape_interval_s == pytest.approx(interval_s, rel=0.1)
     assert seen.number("running") == 8
     assert seen.number("generation_tokens_per_s") == pytest.approx(50, rel=0.02)
+
+
+OWN = 'model_name="m"'
+
+
+def sglang_stage(stage: str, running: int) -> list[str]:
+    """A server of SGLang with prefill and decode apart: only the scheduler's gauges say which it is."""
+    scheduler = f'model_name="m",engine_type="{stage}",tp_rank="0"'
+    return [
+        f"sglang:num_running_reqs{{{scheduler}}} {running}",
+        f"sglang:num_queue_reqs{{{scheduler}}} 0",
+        f"sglang:token_usage{{{scheduler}}} 0.4",
+        f"sglang:prompt_tokens_total{{{OWN}}} @2000",
+        f"sglang:generation_tokens_total{{{OWN}}} @{500 if stage != 'prefill' else 2}",
+        f'sglang:cached_tokens_total{{{OWN},cache_source="device"}} @500',
+        f"sglang:num_requests_total{{{OWN}}} @2",
+        *histogram(
+            "sglang:time_to_first_token_seconds", {0.1: 0, 0.2: 2} if stage != "prefill" else {0.1: 2}, 0.3, OWN
+        ),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("stages", "requests", "prompt"),
+    [
+        ({"p:30000": "prefill", "d:30000": "decode"}, 2, 2000),
+        ({"p:30000": "prefill", "q:30000": "prefill", "d:30000": "decode", "e:30000": "decode"}, 4, 4000),
+        ({"p:30000": "prefill"}, 2, 2000),
+        ({"a:30000": "unified", "b:30000": "unified"}, 4, 4000),
+    ],
+    ids=["one of each", "two of each", "prefill alone", "not apart"],
+)
+def test_requests_of_prefill_and_decode_count_once(stages: dict[str, str], requests: float, prompt: float) -> None:
+    seen = Feed({place: steady(*sglang_stage(stage, 3)) for place, stage in stages.items()}).read()
+    assert seen.number("running") == 3 * len(stages)
+    assert seen.number("arrivals_rps") == pytest.approx(requests)
+    assert seen.number("finished_rps") == pytest.approx(requests)
+    assert seen.number("prompt_tokens_per_s") == pytest.approx(prompt)
+    assert seen.number("prefix_hit_ratio") == pytest.approx(0.25)
+    apart = len(set(stages.values())) > 1
+    assert (seen.distribution("ttft_ms").at("p50").value > 100) == (apart or "unified" in stages.values())
+    assert any("Prefill and decode are apart" in note for note in seen.notes) == apart

@@ -2,9 +2,9 @@
 
 import pytest
 
-from collectors.questions.counted import counted_between
 from collectors.source import source_from
 from tests.collectors.feeds import NOW, Feed
+from tests.tools.chain.counted import counted_between
 
 ID = 'model_name="m",engine="0"'
 SOURCE = source_from({"schema_version": 1, "scrape": {"targets": ["http://x/metrics"]}})

@@ -198,3 +198,20 @@ def test_s_traps_are_written_down_for_every_engine() -> None:
         assert vocabulary.verified
         assert vocabulary.source
         assert sum(bool(c.trap) for c in vocabulary.concepts.values()) >= 2, vocabulary.id
+
+
+LMDEPLOY = [
+    f'lmdeploy:num_requests_failed{{{M},engine="0"}} @0.5',
+    f'lmdeploy:num_api_requests_waiting{{{M},engine="0"}} 3',
+    *histogram("lmdeploy:iter_token_latency", {0.01: 50, 0.025: 100}, 1.2, M),
+    *histogram("lmdeploy:time_per_output_token_seconds", {0.01: 100}, 0.6, M),
+]
+
+
+def test_lmdeploy_by_the_names_of_its_source() -> None:
+    seen = Feed({"a:23333": steady(*PAGES["lmdeploy"], *LMDEPLOY)}).read()
+    assert seen.distribution("itl_ms").mean == pytest.approx(12)
+    assert seen.number("waiting") == pytest.approx(3)
+    assert seen.number("failed_rps") == pytest.approx(0.5)
+    (reason,) = [m.reason for m in seen.missing if m.quantity == "tpot_ms"]
+    assert "no mean per request" in reason

@@ -87,6 +87,26 @@ def test_early_names_and_labels_of_amd() -> None:
             ],
             {"gpu_memory_total_gb": 80},
         ),
+        (
+            "ascend",
+            [
+                'npu_chip_info_utilization{id="0",vdie_id="v",model_name="910B3"} 50',
+                'npu_chip_info_power{id="0",vdie_id="v",model_name="910B3"} 630',
+                f'npu_chip_info_hbm_used_memory{{id="0",vdie_id="v",model_name="910B3"}} {20e9 / 1048576}',
+                f'npu_chip_info_hbm_total_memory{{id="0",vdie_id="v",model_name="910B3"}} {64e9 / 1048576}',
+            ],
+            {"gpu_memory_total_gb": 64},
+        ),
+        (
+            "nvidia_gpu",
+            [
+                'nvidia_gpu_duty_cycle{minor_number="0",uuid="u",name="Tesla T4"} 50',
+                'nvidia_gpu_power_usage_milliwatts{minor_number="0",uuid="u",name="Tesla T4"} 630000',
+                'nvidia_gpu_memory_used_bytes{minor_number="0",uuid="u",name="Tesla T4"} 2e10',
+                'nvidia_gpu_memory_total_bytes{minor_number="0",uuid="u",name="Tesla T4"} 4e10',
+            ],
+            {"gpu_memory_total_gb": 40},
+        ),
     ],
 )
 def test_exporters_of_other_makers(exporter: str, lines: Sequence[str], numbers: Mapping[str, float]) -> None:
@@ -95,6 +115,50 @@ def test_exporters_of_other_makers(exporter: str, lines: Sequence[str], numbers:
     assert {key: seen.number(key) for key in numbers} == pytest.approx(dict(numbers))
     assert (seen.number("gpu_busy"), seen.number("power_w")) == (0.5, 630)
     assert seen.number("gpu_memory_used_gb") == pytest.approx(20)
+
+
+TPU = 'make="cloud-tpu",model="tpu-v6e-slice",tpu_topology="2x2"'
+NEURON = 'instance_id="i-1",instance_type="trn2.48xlarge",runtime_tag="9"'
+
+
+@pytest.mark.parametrize(
+    ("exporter", "lines"),
+    [
+        (
+            "gke",
+            [
+                line
+                for chip in (0, 1)
+                for line in (
+                    f'duty_cycle{{accelerator_id="h-{chip}",{TPU}}} 50',
+                    f'tensorcore_utilization{{accelerator_id="h-{chip}",{TPU}}} 22',
+                    f'memory_used{{accelerator_id="h-{chip}",{TPU}}} 1e10',
+                    f'duty_cycle_node{{accelerator_id="h-{chip}",{TPU}}} 90',
+                )
+            ],
+        ),
+        ("neuron", [f'neuroncore_utilization_ratio{{neuroncore="{core}",{NEURON}}} 0.5' for core in (0, 1)]),
+    ],
+)
+def test_accelerators_without_power_are_counted(exporter: str, lines: Sequence[str]) -> None:
+    seen = read(*lines)
+    assert (seen.gpu_exporter, seen.number("gpus"), seen.number("gpu_busy")) == (exporter, 2, 0.5)
+    assert seen.number("power_w") is None
+
+
+@pytest.mark.parametrize(
+    ("labels", "product"),
+    [
+        ('card_series="AMD Instinct MI300X OAM",card_model="102-G30211-0C"', "AMD Instinct MI300X OAM"),
+        ('card_series="",card_model="AMD Instinct MI250X"', "AMD Instinct MI250X"),
+        ('card_model="MI355X"', "MI355X"),
+    ],
+)
+def test_products_of_amd_are_named_by_their_series(labels: str, product: str) -> None:
+    lines = [f'{name}{{gpu_id="0",serial_number="s",{labels}}} {value}' for name, value in AMD.items()]
+    feed = Feed({"a:8000": steady(*BASE), "a:9400": steady(*lines)})
+    (gpu,) = read_devices(feed.backend, source_from(RAW), clock=lambda: NOW)
+    assert gpu.product == product
 
 
 def test_nvidia_smi_names_products_and_codes() -> None:

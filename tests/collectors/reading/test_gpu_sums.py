@@ -9,7 +9,7 @@ from collectors.backends.backend import Ranges, Vectors
 from collectors.prometheus.answers import Sample
 from collectors.queries.query import Query
 from collectors.reading.gpu_join import FLEET_GPUS, GpuJoin, gpu_scope
-from collectors.reading.gpu_sums import Plain, plain_queries, with_sums
+from collectors.reading.gpu_sums import PlainQuery, plain_queries, with_sums
 from collectors.reading.gpu_values import gpu_queries, gpu_subject
 from collectors.vocabulary import gpu_vocabularies
 from collectors.vocabulary.expressions import Scope
@@ -40,7 +40,7 @@ def join(*, single: bool = True, devices: float = GPUS) -> GpuJoin:
     return GpuJoin(vocabulary=DCGM, always='pod!=""', sign="DCGM_FI_DEV_FB_USED", devices=devices, single=single)
 
 
-def plain_forms(join: GpuJoin, scope: Scope) -> dict[str, Plain]:
+def plain_forms(join: GpuJoin, scope: Scope) -> dict[str, PlainQuery]:
     """The plain forms by label."""
     return {q.subject.label: plain for q, plain in plain_queries(gpu_queries(DCGM, scope), join, scope).items()}
 

@@ -2,7 +2,7 @@
 
 from collectors.backends.backend import Vectors
 from collectors.prometheus.answers import Bucket, Sample
-from collectors.prometheus.histograms import Distribution, distribution
+from collectors.prometheus.histograms import HistogramQuantiles, distribution
 from collectors.queries.query import QuantityPart, Subject
 from collectors.reading.engine_values import engine_numbers
 from collectors.vocabulary.expressions import Scope
@@ -11,7 +11,7 @@ BUCKETS = (Bucket(low=0.0, high=1.0, count=2.0), Bucket(low=1.0, high=2.0, count
 
 
 def test_a_distribution_of_fewer_than_no_observations_is_none() -> None:
-    assert distribution(BUCKETS, rate_sum=-3.0, rate_count=-2.0, window_s=60.0, scale=1.0) == Distribution()
+    assert distribution(BUCKETS, rate_sum=-3.0, rate_count=-2.0, window_s=60.0, scale=1.0) == HistogramQuantiles()
 
 
 def test_a_mean_of_positive_quantities_is_not_below_0() -> None:

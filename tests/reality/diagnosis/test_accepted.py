@@ -17,7 +17,7 @@ from reality.diagnosis.result import Diagnosis
 from reality.learned.acceptance import calibration_of
 from sharing.author import owner
 from sharing.bonds import Calibrations
-from sharing.bonds.records import Calibration
+from sharing.bonds.records import LearnedCalibration
 from sharing.errors import InvalidEntry
 from sharing.library import open_library
 from sharing.library.records import ScenarioDraft
@@ -60,7 +60,7 @@ def offered(reading: Reading) -> Diagnosis:
     return diagnose(ground(PLAN).planned, reading)
 
 
-def accepted(offered: Diagnosis, *, hours_ago: float = 0.0) -> Calibration:
+def accepted(offered: Diagnosis, *, hours_ago: float = 0.0) -> LearnedCalibration:
     """What is accepted of a diagnosis, as if it had been so many hours earlier."""
     one, earlier = calibration_of(offered), timedelta(hours=hours_ago)
     return replace(one, since=one.since - earlier, until=one.until - earlier)

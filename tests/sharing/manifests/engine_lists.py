@@ -11,7 +11,7 @@ from typing import Any, NoReturn
 
 import yaml
 
-from sharing.manifests.facts import Facts
+from sharing.manifests.facts import ManifestFacts
 from tests.sharing.manifests.validation import LOADER
 
 LISTS = Path(__file__).parent / "arguments"
@@ -120,14 +120,14 @@ def arguments_of(command: Sequence[str]) -> list[str]:
     return list(command[first:])
 
 
-def check_start(facts: Facts, engine: str, given: Mapping[str, Any]) -> None:
+def check_start(facts: ManifestFacts, engine: str, given: Mapping[str, Any]) -> None:
     """Raises Refused where the engine would not start with options that it knows."""
     problems = {"vllm": _vllm, "nim": _vllm, "sglang": _sglang, "trtllm": _trtllm}[engine](facts, given)
     if found := list(problems):
         raise Refused("; ".join(found))
 
 
-def _vllm(facts: Facts, given: Mapping[str, Any]) -> Iterator[str]:
+def _vllm(facts: ManifestFacts, given: Mapping[str, Any]) -> Iterator[str]:
     """vLLM 0.33.0, config: scheduler.py, parallel.py, model.py and speculative.py; v1/core/kv_cache_utils.py."""
     tp, dp = given.get("--tensor-parallel-size", 1), given.get("--data-parallel-size", 1)
     if given["--max-num-batched-tokens"] < given.get("--max-num-seqs", 1):
@@ -146,7 +146,7 @@ def _vllm(facts: Facts, given: Mapping[str, Any]) -> Iterator[str]:
         yield "no draft model"
 
 
-def _sglang(facts: Facts, given: Mapping[str, Any]) -> Iterator[str]:
+def _sglang(facts: ManifestFacts, given: Mapping[str, Any]) -> Iterator[str]:
     """SGLang 0.5.23: arg_groups/parallel_hook.py and speculative_hook.py; 0.5.21 has the ranks under the older name."""
     tp = given.get("--tensor-parallel-size", 1)
     ranks = given.get("--attention-data-parallel-size", given.get("--data-parallel-size", given.get("--dp-size", 1)))
@@ -171,7 +171,7 @@ def _sglang(facts: Facts, given: Mapping[str, Any]) -> Iterator[str]:
         yield "a chain of drafts has a token more than steps"
 
 
-def _trtllm(facts: Facts, given: Mapping[str, Any]) -> Iterator[str]:
+def _trtllm(facts: ManifestFacts, given: Mapping[str, Any]) -> Iterator[str]:
     """TensorRT-LLM: commands/serve.py; Dynamo's worker spells the same options with dashes."""
     spelled = {name.replace("_", "-"): value for name, value in given.items()}
     yield from _context(facts, spelled["--max-seq-len"])
@@ -179,7 +179,7 @@ def _trtllm(facts: Facts, given: Mapping[str, Any]) -> Iterator[str]:
         yield "heads are not divisible by TP"
 
 
-def _context(facts: Facts, context: int | None) -> Iterator[str]:
+def _context(facts: ManifestFacts, context: int | None) -> Iterator[str]:
     most, held = facts.model.max_context, facts.plan.per_instance.kv_tokens if facts.plan.per_instance else 0
     if context and most and context > most:
         yield f"a context of {context} tokens is longer than the model's {most}"

@@ -12,7 +12,7 @@ from sharing.errors import NothingToDeploy
 from sharing.manifests import dynamo, manifests, production_stack
 from sharing.manifests.bundle import INDEX, README, TARGETS, refused
 from sharing.manifests.facts import dns_label, facts_of
-from sharing.manifests.targets import Reason
+from sharing.manifests.targets import TargetReason
 from sizing import Scenario
 from sizing.base.choices import Routing
 from sizing.planning.analytic import analytic_plan
@@ -233,7 +233,10 @@ def test_a_request_to_dynamo_asks_the_same_questions():
     assert request["spec"]["hardware"]["totalGpus"] == plan.deployment.gpus
     (alone,) = documents("e2e alone", "dynamo-request.yaml")
     assert alone["spec"]["sla"] == {"e2eLatency": 30_000.0}
-    assert refused(facts_of(planned("offline")))[next(t for t in TARGETS if t.id == "dynamo_request")] is Reason.LIMITS
+    assert (
+        refused(facts_of(planned("offline")))[next(t for t in TARGETS if t.id == "dynamo_request")]
+        is TargetReason.LIMITS
+    )
 
 
 def test_tensorrt_llm_reads_its_settings_from_a_file():

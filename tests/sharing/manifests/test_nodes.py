@@ -8,7 +8,7 @@ import yaml
 from sharing.manifests import manifests
 from sharing.manifests.bundle import TARGETS, refused
 from sharing.manifests.facts import facts_of
-from sharing.manifests.targets import Reason
+from sharing.manifests.targets import TargetReason
 from sizing import Scenario
 from sizing.planning.analytic import analytic_plan
 from sizing.planning.answered import Answer
@@ -38,7 +38,7 @@ def test_nim_has_a_pipeline_stage_on_each_node(gpu, tp, pp):
     scenario = Scenario.model_validate(keys)
     facts = facts_of(Answer.of(scenario, analytic_plan))
     assert facts.nodes == 2
-    assert refused(facts)[next(t for t in TARGETS if t.id == "nim")] is Reason.STAGES
+    assert refused(facts)[next(t for t in TARGETS if t.id == "nim")] is TargetReason.STAGES
 
 
 RESILIENT = {

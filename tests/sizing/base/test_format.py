@@ -193,3 +193,18 @@ def test_durations_keep_their_order(a: float, b: float) -> None:
 )
 def test_power_below_a_kilowatt_is_in_watts(x: float | None, text: str, by_rule: str) -> None:
     assert (shown.kilowatts(x), shown.kilowatts(x, estimated=True)) == (text, by_rule)
+
+
+@pytest.mark.parametrize(
+    ("x", "text"),
+    [(0.0001, "0.0001 requests/s"), (2.5e-8, "0.000000025 requests/s"), (0.01, "0.01 requests/s"), (0, "0 requests/s")],
+)
+def test_a_small_rate_is_said_as_it_was_asked(x: float, text: str) -> None:
+    assert shown.requests_per_s(x) == text
+
+
+@pytest.mark.parametrize(
+    ("x", "text"), [(12_300, "$12.3k a month"), (78.33, "$78.33 a month"), (None, "price not known")]
+)
+def test_a_price_by_the_month_that_is_not_known_says_so(x: float | None, text: str) -> None:
+    assert shown.a_month(x) == text

@@ -104,7 +104,7 @@ def test_open_loops_of_a_slower_engine_calibrate_it():
         for point, itl, ttft in zip(points, slower.itl_s[:, 0], slower.ttft_s[:, 0], strict=True)
     ]
     fitted = fit_calibration(measured)
-    found = part.stated(fitted.scaled(part.times))
+    found = part.stated(fitted.scaled(part.times, part.grid))
     assert found.itl_s[:, 0] == pytest.approx(slower.itl_s[:, 0], rel=0.05)
     assert fitted.after < 0.3 * fitted.before
 

@@ -87,6 +87,24 @@ def test_a_slower_curve_gives_slower_steps_shrunk_towards_the_prediction(factor)
     assert found.ratio == pytest.approx(factor, rel=0.01)
 
 
+@pytest.mark.parametrize("factor", [0.7, 1.0, 1.3])
+def test_what_sequences_are_known_to_add_is_no_part_of_the_factors(factor):
+    """Points that are slower by 50 us for each sequence than a curve calibrate as that curve does, once it is said."""
+    added = 0.05
+    given = benchmark(factor)["points"]
+    slower = [point | {"itl_ms": point["itl_ms"] + added * point["concurrency"]} for point in given]
+    plain, stated, silent = calibrated(factor), calibrated(points=slower, sequence_ms=added), calibrated(points=slower)
+    asked = understand(Scenario.model_validate(raw(LLAMA_70B, benchmark=benchmark(points=slower))))
+    (part,) = prepare([one.point for one in calibration_points(asked.benchmark)], roofline())
+    assert stated.sequence_s == pytest.approx(added / 1e3)
+    assert stated.decode == pytest.approx(plain.decode, rel=0.05) != pytest.approx(silent.decode, rel=0.05)
+    more = (
+        stated.scaled(part.times, part.grid).decode_s
+        - replace(stated, sequence_s=0.0).scaled(part.times, part.grid).decode_s
+    )
+    assert more == pytest.approx(stated.sequence_s * part.grid)
+
+
 def test_more_points_shrink_less_and_are_surer():
     points = benchmark(1.2)["points"]
     one, many = calibrated(1.2, points=points[:1]), calibrated(1.2)
@@ -121,7 +139,7 @@ def test_calibrated_times_are_finite_positive_and_grow_with_the_batch(published)
     for curve in published[::10]:
         found = fit_calibration(curve.calibration_points[:3])
         (part,) = prepare([a.point for a in curve.calibration_points], roofline())
-        decode = found.scaled(part.times).decode_s[:, 0]
+        decode = found.scaled(part.times, part.grid).decode_s[:, 0]
         assert np.all(np.isfinite(decode))
         assert np.all(np.diff(decode) >= 0)
         assert decode[0] > 0

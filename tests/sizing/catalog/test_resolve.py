@@ -174,6 +174,20 @@ def test_an_unknown_name_offers_the_nearest_ones():
         resolve_gpu("DGX H100")
 
 
+@pytest.mark.parametrize(
+    ("name", "hint"),
+    [
+        ("h100_sxm:1g.10gb", "gpus: [h100_sxm], and slice: 1g.10gb."),
+        ("A100 SXM 80GB MIG 3g.40gb", "gpus: [a100_sxm_80g], and slice: 3g.40gb."),
+        ("l40s/1/4", "gpus: [l40s], and slice: 1/4."),
+    ],
+)
+def test_a_slice_named_as_a_gpu_says_how_it_is_asked_for(name, hint):
+    with pytest.raises(UnknownName) as caught:
+        resolve_gpu(name)
+    assert str(caught.value).endswith(hint)
+
+
 @given(st.text(max_size=60))
 def test_any_text_resolves_or_is_unknown(name):
     for resolve in (resolve_model, resolve_gpu):

@@ -9,7 +9,7 @@ import pytest
 from sizing.base.errors import InvalidScenario, SizingError
 from sizing.base.result import MadeFor, Plan
 from sizing.catalog import gpus
-from sizing.decision.columns import Column, columns
+from sizing.decision.columns import ComparisonColumn, columns
 from sizing.decision.comparison import compare
 from sizing.decision.flips import NEAR, flips
 from sizing.decision.heat_map import two_inputs
@@ -258,7 +258,7 @@ def test_columns_at_one_click_are_one_change_each() -> None:
     scenario = Scenario.model_validate(raw(LLAMA, deployment={"gpus": ["h100_sxm", "l40s"]}))
     answer = Answer.of(scenario, analytic_plan)
     offered = columns(answer)
-    assert {Column(load=2.0), Column(location="cloud")} <= set(offered)
+    assert {ComparisonColumn(load=2.0), ComparisonColumn(location="cloud")} <= set(offered)
     assert any(one.gpu for one in offered)
     for one in offered:
         changed = one.scenario(answer)
@@ -272,7 +272,7 @@ def test_hardware_that_differs_in_several_keys_is_one_choice() -> None:
     """GPU and format are swapped together, at no plan beside the two that are compared."""
     market = Market(tokens)
     first = asked()
-    other = Column(gpu="b200_sxm", precision="fp8", load=2.0).scenario(Answer.of(first, analytic_plan))
+    other = ComparisonColumn(gpu="b200_sxm", precision="fp8", load=2.0).scenario(Answer.of(first, analytic_plan))
     assert other is not None
     apart = compare([first, other], market)
     assert {driver.key for driver in apart.scenarios[1].drivers} == {

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from sizing.base.result import Plan
-from sizing.decision.columns import Column, columns
+from sizing.decision.columns import ComparisonColumn, columns
 from sizing.decision.comparison import compare
 from sizing.decision.keep_hardware import (
     FACTORS,
@@ -198,7 +198,7 @@ def test_columns_at_one_click_keep_hardware_first(answers: Answers) -> None:
 def test_a_column_of_the_same_hardware_differs_by_its_load_alone(answers: Answers) -> None:
     """That the hardware is the same is no difference: it is neither told as one nor planned for."""
     answer = answers.answer(any_hardware())
-    twice = Column(load=2.0, keep_hardware=True).scenario(answer)
+    twice = ComparisonColumn(load=2.0, keep_hardware=True).scenario(answer)
     assert twice is not None
     asked_for = list[Scenario]()
 

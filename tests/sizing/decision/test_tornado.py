@@ -85,3 +85,33 @@ def test_own_systems_and_own_prices_of_a_gpu_hour_have_no_second_bar() -> None:
     own = with_values(rented(), {"prices.gpu": "h100_sxm", "prices.gpu_hour_usd": 2.0})
     assert own is not None
     assert {"prices.gpu_hour_usd", RENT} & {bar.key for bar in tornado(own, answers).bars} == {"prices.gpu_hour_usd"}
+
+
+@pytest.mark.parametrize("location", ["on_prem", "cloud", "hybrid"])
+def test_a_larger_constant_of_the_cost_costs_more_and_a_smaller_one_less(location: str) -> None:
+    """Each moved alone: what follows another constant where a scenario states only that stays what it is."""
+    scenario = rented(location=location, facility="colocation", licence="nvidia_ai_enterprise")
+    drawn = tornado(scenario, Answers(partial(analytic_plan, alternatives=0)))
+    bars = {bar.key: bar for bar in drawn.bars if bar.key.startswith("costs.")}
+    now = drawn.base.usd_per_month
+    assert now is not None
+    assert len(bars) > 1
+    for key, bar in bars.items():
+        assert bar.at_low is not None
+        assert bar.at_high is not None
+        assert bar.at_low.usd_per_month is not None
+        assert bar.at_high.usd_per_month is not None
+        assert bar.at_low.usd_per_month <= now * (1 + 1e-9), key
+        assert bar.at_high.usd_per_month >= now * (1 - 1e-9), key
+
+
+def test_a_share_at_work_that_the_scenario_states_is_the_mean_and_moves_as_one() -> None:
+    scenario = rented(location="on_prem", power_utilization=0.5)
+    drawn = tornado(scenario, Answers(partial(analytic_plan, alternatives=0)))
+    bar = next(bar for bar in drawn.bars if bar.key == "costs.power_utilization")
+    money = cost(Answer.of(scenario, analytic_plan))
+    assert bar.at_high is not None
+    assert bar.at_high.usd_per_month is not None
+    assert money.usd_per_month is not None
+    more = bar.at_high.usd_per_month - money.usd_per_month
+    assert more == pytest.approx(money.parts["power"] * (bar.high / 0.5 - 1.0))

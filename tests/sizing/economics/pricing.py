@@ -8,7 +8,7 @@ from sizing.economics.amount import Amount
 from sizing.economics.api import TokenPrices
 from sizing.economics.assumptions import assumptions_for
 from sizing.economics.cloud import Rented
-from sizing.economics.fleet import Fleet, FleetKind
+from sizing.economics.fleet import FleetKind, PricedFleet
 from sizing.economics.month import Month
 from sizing.economics.on_prem import Money
 from sizing.economics.views import PriceSource, View
@@ -71,12 +71,12 @@ def instance(usd_per_hour: float, count: int = 8, kw: float = 8.0) -> Rented:
 
 def fleet(
     instances: int, gpus_each: int = 8, max_rps: float = 1.0, spares: int = 0, gpus: tuple[float, float] | None = None
-) -> Fleet:
+) -> PricedFleet:
     """Instances that all carry as much as they can at the peak; ``gpus``: range of GPUs, exact if left out."""
     every = float(instances * gpus_each)
     low, high = gpus or (every, every)
     kind = FleetKind(gpus=gpus_each, working=instances - spares, spares=spares, max_rps=max_rps)
-    return Fleet(kinds=(kind,), peak_rps=(instances - spares) * max_rps, gpus_low=low, gpus_high=high)
+    return PricedFleet(kinds=(kind,), peak_rps=(instances - spares) * max_rps, gpus_low=low, gpus_high=high)
 
 
 def token_price(input_usd: float = 1.0, cached_usd: float = 0.25, output_usd: float = 4.0) -> TokenPrices:

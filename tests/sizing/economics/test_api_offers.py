@@ -8,7 +8,7 @@ import pytest
 from sizing import catalog
 from sizing.base.errors import InvalidScenario
 from sizing.catalog.files import DATA_DIR
-from sizing.economics.api import offers_of, token_prices
+from sizing.economics.api import offers_of, provider_name, token_prices
 from sizing.economics.month import Month
 from sizing.scenario.costs import ApiChoice
 
@@ -67,7 +67,8 @@ def test_offers_of_the_newest_map_by_hand(model, new, out, provider):
     """litellm 1.110.2, read on 2026-11-25: the cheapest at three tokens in to one out."""
     found = token_prices(ApiChoice(), catalog.models()[model], MIXES[0], DAY)
     assert (found.input_usd, found.output_usd) == (new, out)
-    assert found.name.endswith(f" at {provider}")
+    assert found.provider == provider
+    assert found.name.endswith(f" at {provider_name(provider)}")
 
 
 def test_what_is_retired_prices_nothing_from_that_day_on():

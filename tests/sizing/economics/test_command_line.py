@@ -10,7 +10,7 @@ import pytest
 import yaml
 
 from sizing.cli import main
-from sizing.economics.allowance import Allowed
+from sizing.economics.allowance import Allowance
 from tests.sizing.asking import raw
 
 ROOT = Path(__file__).parents[3]
@@ -110,7 +110,7 @@ def test_every_key_of_the_limits_stands_in_the_readme() -> None:
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
     example = next(block for block in readme.split("```") if "usd_per_million_output_tokens:" in block)
     named = set(re.findall(r"([a-z_]+):", example))
-    assert named == set(Allowed.model_fields)
+    assert named == set(Allowance.model_fields)
 
 
 def test_limits_that_cannot_be_read_cost_no_plan(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

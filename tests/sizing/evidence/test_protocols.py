@@ -12,7 +12,7 @@ from sizing.evidence.protocols import (
     CHAT_VARIATION,
     STARTING,
     FrontEnd,
-    Lengths,
+    ProtocolLengths,
     burst_sizes,
     fixed_concurrency,
     offline_burst,
@@ -43,7 +43,7 @@ def times(decode=0.01, prefill=0.2, work=0.1, fixed=0.0, stall=0.0, ranks=1.0):
 
 
 def lengths(new=1000, output=101, budget=8192, variation=CHAT_VARIATION, together=False):
-    return Lengths(
+    return ProtocolLengths(
         new=column(new), output=column(output), budget=column(budget), variation=variation, together=together
     )
 

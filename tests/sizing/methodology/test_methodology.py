@@ -6,7 +6,7 @@ import pytest
 
 from calibration.crossvalidate import LATER
 from sizing.catalog.files import DATA_DIR, read_rows
-from sizing.methodology import Section, search, sections
+from sizing.methodology import MethodologyChapter, search, sections
 from sizing.methodology import accuracy as accuracy_chapter
 from sizing.methodology import numbers as numbers_chapter
 from sizing.methodology import reader as reader_chapter
@@ -23,11 +23,11 @@ from sizing.scenario.schema import Scenario
 
 
 @cache
-def by_slug() -> dict[str, Section]:
+def by_slug() -> dict[str, MethodologyChapter]:
     return {section.slug: section for section in sections()}
 
 
-def cells(section: Section) -> set[str]:
+def cells(section: MethodologyChapter) -> set[str]:
     return {str(cell) for table in section.tables for row in table.rows for cell in row}
 
 

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sizing.mixed.choose import Split, cheapest_split, number_needed, unserved
+from sizing.mixed.choose import RangeSplit, cheapest_split, number_needed, unserved
 from sizing.mixed.units import Unit
 
 FEW = settings(max_examples=60, deadline=None)
@@ -36,7 +36,7 @@ def by_trying(units: list[Unit], most: int) -> float:
     return best
 
 
-def told(split: Split | None) -> list[tuple[str, int, int, int]]:
+def told(split: RangeSplit | None) -> list[tuple[str, int, int, int]]:
     assert split is not None
     return [(one.unit.gpu, one.first, one.end, one.number) for one in split.shares]
 

@@ -38,6 +38,21 @@ def _rows(name: str) -> list[dict[str, str]]:
         return list(csv.DictReader(file))
 
 
+OVERFLOWS = frozenset(
+    {
+        "Gemma2ForCausalLM",
+        "Gemma3ForCausalLM",
+        "Gemma3ForConditionalGeneration",
+        "Gemma3nForConditionalGeneration",
+        "Glm4ForCausalLM",
+    }
+)
+"""Classes whose activations exceed FP16: vLLM config/model.py refuses it, transformers issue 36822, unsloth-zoo."""
+TORCH = frozenset({"vllm", "sglang", "trtllm", "nim", "tgi"})
+"""Engines that compute in the 16 bits of the weights; llama.cpp accumulates in 32."""
+NO_BF16 = frozenset({"volta", "turing"})
+
+
 @cache
 def never() -> dict[str, dict[str, Any]]:
     """What no plan offers unasked: kinds of things, by catalogue id, with why."""
@@ -85,6 +100,8 @@ def status(model: Model, *, gpu: str, engine: str, weights: str) -> Status:
     engine = SERVES_AS.get(engine, engine)
     name = _class_of().get(model.id, "")
     if name in SPARSE and generation in NO_SPARSE_ATTENTION:
+        return "no"
+    if name in OVERFLOWS and engine in TORCH and (weights == "fp16" or generation in NO_BF16):
         return "no"
     if generation not in ONLY_ON.get((engine, name), {generation}):
         return "no"

@@ -13,11 +13,11 @@ from sizing.catalog.encoders import encoders, reject_encoder, stage_model
 from sizing.catalog.engines import engines
 from sizing.catalog.model_rows import models
 from sizing.catalog.slices import profiles_of
-from sizing.economics.allowance import Allowed, check
+from sizing.economics.allowance import Allowance, check
 from sizing.economics.cost import cost
 from sizing.pipelines.batch_times import batch_times
 from sizing.pipelines.loads import HIGHEST_UTILIZATION
-from sizing.pipelines.queue import Served, mixed_wait_s, servers_wait_s, smallest_batches
+from sizing.pipelines.queue import StageService, mixed_wait_s, servers_wait_s, smallest_batches
 from sizing.planning.analytic import analytic_plan
 from sizing.planning.text import as_text
 from sizing.prices.hardware import options
@@ -49,7 +49,7 @@ def test_parameters_are_those_of_the_model_card(name):
 
 
 def test_one_stage_alone_waits_as_in_m_d_1():
-    (batches,) = smallest_batches([Served(per_s=5.0, most=8, seconds=lambda n: 0.1)], 0.7)
+    (batches,) = smallest_batches([StageService(per_s=5.0, most=8, seconds=lambda n: 0.1)], 0.7)
     assert batches.requests == 1
     assert mixed_wait_s([batches]) == pytest.approx(0.5 * 0.1 / (2 * (1 - 0.5)))
     assert servers_wait_s(0.5, 0.1, 1) == pytest.approx(0.5 * 0.1 / (2 * (1 - 0.5)))
@@ -57,15 +57,18 @@ def test_one_stage_alone_waits_as_in_m_d_1():
 
 
 def test_stages_that_share_a_gpu_wait_for_each_other():
-    served = [Served(per_s=2.0, most=1, seconds=lambda n: 0.1), Served(per_s=1.0, most=1, seconds=lambda n: 0.3)]
+    served = [
+        StageService(per_s=2.0, most=1, seconds=lambda n: 0.1),
+        StageService(per_s=1.0, most=1, seconds=lambda n: 0.3),
+    ]
     both = smallest_batches(served, 0.7)
     assert mixed_wait_s(both) == pytest.approx((2 * 0.1**2 + 1 * 0.3**2) / (2 * (1 - 0.2 - 0.3)))
-    full = smallest_batches([Served(per_s=20.0, most=1, seconds=lambda n: 0.1)], 0.7)
+    full = smallest_batches([StageService(per_s=20.0, most=1, seconds=lambda n: 0.1)], 0.7)
     assert mixed_wait_s(full) == math.inf
 
 
 def test_requests_are_batched_as_far_as_the_load_needs():
-    (batches,) = smallest_batches([Served(per_s=100.0, most=64, seconds=lambda n: 0.02 + 0.001 * n)], 0.7)
+    (batches,) = smallest_batches([StageService(per_s=100.0, most=64, seconds=lambda n: 0.02 + 0.001 * n)], 0.7)
     assert batches.requests == 4
     assert batches.load == pytest.approx(100 / 4 * 0.024)
     assert batches.collecting_s == pytest.approx(1.5 / 100)
@@ -121,7 +124,7 @@ def test_power_of_the_whole_counts_the_systems_of_the_stages():
 
 def test_what_is_allowed_counts_the_stages():
     plan = piped({**RERANK, "gpu": "l4"})
-    allowed = Allowed(gpus=plan.deployment.gpus, systems=plan.deployment.systems, power_kw=plan.cost.power_kw)
+    allowed = Allowance(gpus=plan.deployment.gpus, systems=plan.deployment.systems, power_kw=plan.cost.power_kw)
     checked = check(allowed, plan, None)
     assert not checked.kept
     planned = {line.name: line.planned for line in checked.lines}

@@ -1,13 +1,17 @@
 """What the defaults leave out: told where it costs something, and considered after one click."""
 
+import math
+import re
+
 import pytest
 
 from sharing.form.write import with_change
 from sizing import Scenario, plan
+from sizing.base.format import usd as money
 from sizing.base.result import Plan
 from sizing.catalog.measured import well_measured
 from sizing.catalog.precisions import precisions
-from sizing.planning.left_out import _cheaper, _first_of, _kinds
+from sizing.planning.left_out import LESS, _cheaper, _first_of, _kinds
 from sizing.question.understand import understand
 
 MODELS = ("meta-llama/Meta-Llama-3-8B-Instruct", "meta-llama/Llama-3.3-70B-Instruct", "Qwen/Qwen3-32B")
@@ -72,7 +76,8 @@ def test_two_kinds_are_one_sentence_and_one_click(monkeypatch: pytest.MonkeyPatc
     assert [one.kind for one in found.left_out] == ["lossy_formats", "unmeasured_gpus"]
     (warning,) = [w for w in found.warnings if w.code == "left_out"]
     assert warning.message.startswith("Two cheaper plans were left out: weight formats that lose accuracy (")
-    assert ", GPUs without published benchmarks (" in warning.message
+    assert " and GPUs without published benchmarks (" in warning.message
+    assert re.search(r"\), about \$[\d.,k]+ a month instead of \$[\d.,k]+\.$", warning.message)
     assert warning.fix is not None
     assert {warning.fix.key, *(one.key for one in warning.fix.also)} == {
         "deployment.accurate_formats_only",
@@ -116,3 +121,33 @@ def test_gpus_that_could_be_cheaper_say_what_all_of_them_would(rps: float, objec
         for share in (0.5, 0.99, 1.01, 1.5, 20.0):
             most = share * whole.usd_per_month
             assert _cheaper(question, most) == (whole if share > 1.0 else None)
+
+
+@pytest.mark.parametrize(
+    ("model", "rps", "limits", "location", "brings"),
+    [
+        ("openai/gpt-oss-120b", 5, (1500, 20), "on_prem", "tensor parallelism over PCIe."),
+        ("openai/gpt-oss-120b", 2, (500, 15), "cloud", "drafts, whose gain depends on the traffic."),
+        ("deepseek-ai/DeepSeek-R1", 20, (1000, 30), "on_prem", "pipeline stages or prefill and decode apart."),
+    ],
+)
+def test_what_costs_less_and_comes_later_says_what_comes_with_it(
+    model: str, rps: float, limits: tuple[int, int], location: str, brings: str
+) -> None:
+    keys = {
+        "model": model,
+        "workload": {"input_tokens": 3000, "output_tokens": 500, "peak_rps": rps},
+        "limits": {"ttft_ms": limits[0], "itl_ms": limits[1]},
+        "deployment": {"location": location},
+    }
+    found = plan(Scenario.model_validate(keys))
+    (told,) = (one for one in found.warnings if one.code == "cheaper_alternatives")
+    assert told.message.endswith(f"with {brings}")
+    least = min(one.hardware_usd_per_month for one in found.alternatives if one.hardware_usd_per_month)
+    assert f"{money(least)} a month" in told.message
+
+
+def test_where_the_plan_costs_least_nothing_is_said_of_dearer_ones() -> None:
+    found = plan(asked(rps=5))
+    assert all((one.hardware_usd_per_month or math.inf) >= LESS * usd(found) for one in found.alternatives)
+    assert "cheaper_alternatives" not in {one.code for one in found.warnings}

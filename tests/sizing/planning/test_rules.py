@@ -91,6 +91,12 @@ def test_tp_beyond_an_nvlink_bridge():
 
 def test_tp_not_dividing_the_kv_heads_wastes_memory():
     assert "tp_not_dividing_kv_heads" in codes(answer(ASKED["TP16"]))
+    alone = ask(
+        {"name": "multi-query", "params_b": 7, "layers": 32, "heads": 64, "kv_heads": 1},
+        deployment={"gpus": ["h100_sxm"], "tp": [2]},
+    )
+    (said,) = (w.message for w in alone.warnings if w.code == "tp_not_dividing_kv_heads")
+    assert said.startswith("The model has a single KV head, of which each of the 2 GPUs")
     assert "tp_not_dividing_kv_heads" not in codes(ask(LLAMA_70B, deployment={"gpus": ["h100_sxm"], "tp": [8]}))
     mla = ask("deepseek-ai/DeepSeek-V3", workload={"peak_rps": 2}, deployment={"gpus": ["h200_sxm"], "tp": [8]})
     assert "tp_not_dividing_kv_heads" not in codes(mla)

@@ -1,5 +1,6 @@
 """What does not run: the reason that binds, with its source, and the nearest that does; what is unknown is said."""
 
+import re
 from typing import Any
 
 import pytest
@@ -84,7 +85,8 @@ def test_the_reason_names_what_binds_and_the_nearest_that_works(
     (entry,) = found.excluded
     assert entry.reason.startswith(reason)
     assert relaxation in entry.relaxation
-    assert entry.reason.endswith(").")  # where that is stated
+    of_the_model = "of the model" in reason or "attention heads" in reason
+    assert entry.reason.endswith("model." if of_the_model else ").")  # where that is stated, but for plain division
 
 
 def test_a_fix_that_is_offered_runs() -> None:
@@ -98,6 +100,40 @@ def test_a_fix_that_is_offered_runs() -> None:
 
 def test_every_kind_of_reason_has_a_statement() -> None:
     assert set(STATEMENTS) == set(Kind.__args__)  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("engine", ["vllm", "sglang", "trtllm"])
+@pytest.mark.parametrize(
+    "model", ["google/gemma-2-9b-it", "google/gemma-3-12b-it", "google/gemma-3n-E4B-it", "zai-org/GLM-4-32B-0414"]
+)
+def test_no_engine_serves_in_fp16_what_overflows_in_it(model: str, engine: str) -> None:
+    """Asked for on a GPU with BF16, and the only 16 bits that Turing has, of any weight format."""
+    wide = asked(model, gpus=["h100_sxm"], engines=[engine], precisions=["fp16"])
+    assert not wide.feasible
+    for asked_for in ({}, {"precisions": ["int4_awq"]}):
+        assert not asked(model, gpus=["t4"], engines=[engine], **asked_for).feasible
+
+
+def test_gemma_4_in_fp16_says_that_its_images_fail() -> None:
+    found = codes(asked("google/gemma-4-E4B-it", gpus=["t4"]))
+    assert "its image encoder overflows in FP16" in found["support_unknown"]
+
+
+def test_a_dropped_gpu_is_not_refused_in_the_words_of_an_archived_engine() -> None:
+    for model in ("Qwen/Qwen3-30B-A3B", "google/gemma-4-31B-it", "Qwen/Qwen3-Coder-480B-A35B-Instruct"):
+        found = analytic_plan(Scenario.model_validate(raw(model, deployment={"location": "cloud"})))
+        (volta,) = [entry for entry in found.excluded if entry.gpu == "v100_sxm"]
+        assert volta.reason.startswith("Today's vLLM no longer runs on Volta")
+
+
+def test_no_gpu_has_more_usable_memory_than_it_has() -> None:
+    found = analytic_plan(
+        Scenario.model_validate(raw("Qwen/Qwen3-Coder-480B-A35B-Instruct", workload={"input_tokens": 100_000}))
+    )
+    told = [re.search(r"at best, ([\d.]+) GiB of the ([\d.]+) GiB of", entry.reason) for entry in found.excluded]
+    sizes = [(float(one[1]), float(one[2])) for one in told if one is not None]
+    assert len(sizes) >= 3
+    assert all(usable <= whole for usable, whole in sizes)
 
 
 def codes(found: Plan) -> dict[str, str]:

@@ -6,6 +6,7 @@ import pytest
 from sizing.base.errors import SizingError
 from sizing.catalog import cloud_instances, gpus
 from sizing.planning.analytic import analytic_plan
+from sizing.prices.cost import Offers, cheapest_option
 from sizing.prices.hardware import best_founded_first, options
 from sizing.question.understand import understand
 from sizing.scenario.prices import Prices
@@ -145,12 +146,29 @@ def test_a_card_for_players_or_workstations_comes_in_workstations_of_four_at_mos
     assert not any(option.racked for option in found)
 
 
-@pytest.mark.parametrize(
-    ("gpu_id", "size"), [("gh200", 1), ("gb10", 1), ("mi250x", 4), ("a10", 8), ("a100_sxm_40g", 8)]
-)
+@pytest.mark.parametrize(("gpu_id", "size"), [("gh200", 1), ("mi250x", 4), ("a10", 8), ("a100_sxm_40g", 8)])
 def test_what_is_assumed_where_no_system_is_published_goes_by_how_it_is_built_in(gpu_id, size):
     (option,) = options(gpus()[gpu_id], "on_prem", Prices())
     assert (option.gpus, option.assumed, option.racked) == (size, True, True)
+
+
+def test_a_dgx_spark_is_sold_whole_and_stands_on_a_desk():
+    (spark,) = options(gpus()["gb10"], "on_prem", Prices())
+    assert (spark.name, spark.gpus, spark.assumed, spark.racked) == ("DGX Spark", 1, False, False)
+    assert spark.system_usd == 4700  # as reported after the price rise of 2026
+
+
+@pytest.mark.parametrize(("gpu_id", "single_host"), [("tpu_v5e", 8), ("tpu_v6e", 8), ("tpu_v5p", 4), ("tpu7x", 4)])
+def test_a_tpu_is_rented_in_slices_that_nothing_joins_and_an_instance_takes_one_of_its_size(gpu_id, single_host):
+    found = sorted(options(gpus()[gpu_id], "cloud", Prices()), key=lambda option: option.gpus)
+    assert {option.gpus for option in found} <= {1, 4, 8, 16, 32, 64}
+    assert not any(option.fabric for option in found)
+    assert [option.hosts for option in found] == [max(option.gpus // single_host, 1) for option in found]
+    of_a_chip = {round(option.usd_per_hour / option.gpus, 6) for option in found}
+    assert len(of_a_chip) == 1
+    for gpus_of_instance in (single_host, 2 * single_host):  # never two of them in one slice of several hosts
+        chosen = cheapest_option([2], [gpus_of_instance], [0], Offers([found]))
+        assert (chosen.options[0].gpus, chosen.systems[0]) == (gpus_of_instance, 2)
 
 
 def test_a_workstation_is_told_from_a_server_by_what_it_is_built_into():

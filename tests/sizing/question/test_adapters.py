@@ -5,7 +5,7 @@ from collections import OrderedDict
 import numpy as np
 import pytest
 
-from sizing.question.adapters import Adapters, adapters_of, lru_hit_share, zipf_shares
+from sizing.question.adapters import ResidentAdapters, adapters_of, lru_hit_share, zipf_shares
 from sizing.scenario.adapters import AdaptersAsked
 
 REQUESTS = 200_000
@@ -47,12 +47,12 @@ def test_all_are_found_where_all_are_resident():
 def test_more_room_never_finds_fewer_and_routing_by_adapter_is_one_cache():
     shares = [lru_hit_share(300, 1.0, n) for n in (1, 2, 5, 20, 100, 299)]
     assert shares == sorted(shares)
-    some = Adapters(number=300, rank=8, resident=20, popularity=1.0)
+    some = ResidentAdapters(number=300, rank=8, resident=20, popularity=1.0)
     assert some.hit_share_routed(5) == lru_hit_share(300, 1.0, 100) > some.hit_share
 
 
 def test_adapters_in_use_are_those_that_as_many_draws_show():
-    some = Adapters(number=40, rank=8, resident=8, popularity=1.0)
+    some = ResidentAdapters(number=40, rank=8, resident=8, popularity=1.0)
     drawn = np.random.default_rng(2).choice(40, (4000, 30), p=zipf_shares(40, 1.0))
     assert some.in_use(30) == pytest.approx(np.mean([len(set(row)) for row in drawn.tolist()]), rel=0.01)
     assert some.in_use(0) == 0.0

@@ -187,6 +187,11 @@ def test_numbers_that_are_none(path, value, what):
         ),
         ("workload.rps", 3, "workload.rps: unknown key. Did you mean peak_rps or average_rps?"),
         ("workload.peek_rps", 3, "workload.peek_rps: unknown key. Did you mean peak_rps or average_rps?"),
+        (
+            "adapters",
+            {"number": 4, "count": 4},
+            "adapters.count: unknown key. Known keys: load_gbs, number, popularity, rank, resident, targets.",
+        ),
         ("limitz", {}, "limitz: unknown key. Did you mean limits?"),
         ("limits.tftt_ms", 3, "limits.tftt_ms: unknown key. Did you mean ttft_ms or itl_ms?"),
         ("limits.percentile", 100, "limits.percentile: must be at most 99.9 (found '100')."),

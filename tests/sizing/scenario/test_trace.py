@@ -2,6 +2,7 @@
 
 import datetime
 import gzip
+import json
 import resource
 import tracemalloc
 import zipfile
@@ -350,7 +351,7 @@ def test_burstgpt_is_read_without_the_requests_that_failed(tmp_path: Path) -> No
     found = read_trace(written(tmp_path, text))
     assert found.time_s.tolist() == [0.0, 113.0]
     assert found.tokens[0].tolist() == [472, 417]
-    assert found.notes == ("trace.csv: left out 1 request without an answer (0 response tokens).",)
+    assert found.notes == ("trace.csv: left out 1 request without an answer (0 output tokens).",)
 
 
 def test_splitwise_is_read(tmp_path: Path) -> None:
@@ -368,3 +369,80 @@ def test_a_line_that_is_no_object_is_named(tmp_path: Path, line: str) -> None:
 def test_objects_are_read_in_chunks(tmp_path: Path) -> None:
     rows = (f'{{"timestamp": {k}, "input_tokens": 5, "output_tokens": 2}}\n' for k in range(4_500))
     assert len(read_trace(written(tmp_path, "".join(rows)))) == 4_500
+
+
+def spelled(*times: object, names: str = "timestamp,input_tokens,output_tokens", between: str = ",") -> str:
+    """A table of requests of 100 and 20 tokens at these times."""
+    rows = [names, *(f"{time},100,20" for time in times)]
+    return "\n".join(rows).replace(",", between) + "\n"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        spelled(1_700_000_000, 1_700_000_004),
+        spelled(1_700_000_000_000, 1_700_000_004_000),
+        spelled(1_700_000_000_000_000, 1_700_000_004_000_000),
+        spelled(1_700_000_000_000_000_000, 1_700_000_004_000_000_000),
+        spelled(1_700_000_000_000, 1_700_000_004_000, names="timestamp_ms,input_length,output_length"),
+        spelled(0, 4000, names="arrival_time_ms,prompt_len,output_len"),
+        spelled("2025-01-01T00:00:00Z", "2025-01-01T00:00:04Z", names="startTime,prompt_tokens,completion_tokens"),
+        spelled('"2025-01-01 00:00:00,500"', '"2025-01-01 00:00:04,500"'),
+        spelled(0, 4, between=";"),
+        spelled(0, 4, between="\t"),
+        spelled(0, 4, names="arrival_time,num_prompt_tokens,num_output_tokens"),
+    ],
+)
+def test_units_names_and_separators_of_the_field_are_understood(tmp_path: Path, text: str) -> None:
+    found = read_trace(written(tmp_path, text))
+    assert found.time_s.tolist() == pytest.approx([0.0, 4.0], abs=1e-6)
+    assert found.tokens.tolist() == [[100, 100], [20, 20], [0, 0]]
+
+
+AIPERF = [
+    {
+        "metadata": {"request_start_ns": 1_777_000_000_000_000_000 + second * 10**9, "benchmark_phase": phase},
+        "metrics": {"input_sequence_length": {"value": 100}, "output_sequence_length": {"value": 20}},
+    }
+    for second, phase in ((0, "warmup"), (6, "profiling"), (10, "profiling"))
+]
+DYNAMO = [
+    {
+        "schema": "dynamo.request.trace.v1",
+        "request": {"request_received_ms": 1_777_000_000_000 + ms, "input_tokens": 100, "output_tokens": 20},
+    }
+    for ms in (0, 4000)
+]
+ANSWERS = [
+    {"created": 1_700_000_000 + second, "usage": {"prompt_tokens": 100, "completion_tokens": 20}} for second in (0, 4)
+]
+
+
+@pytest.mark.parametrize("rows", [AIPERF, DYNAMO, ANSWERS], ids=["aiperf", "dynamo", "answers"])
+@pytest.mark.parametrize("as_list", [True, False])
+def test_nested_objects_of_tools_are_requests(tmp_path: Path, rows: list[dict[str, object]], as_list: bool) -> None:
+    text = json.dumps(rows) if as_list else "\n".join(map(json.dumps, rows))
+    found = read_trace(written(tmp_path, text, "trace.json" if as_list else "trace.jsonl"))
+    assert found.time_s.tolist() == pytest.approx([0.0, 4.0], abs=1e-6)
+    assert found.tokens.tolist() == [[100, 100], [20, 20], [0, 0]]
+
+
+@pytest.mark.parametrize(
+    ("row", "said"),
+    [
+        ({"id": "a", "conversations": [{"from": "human", "value": "Hi"}]}, "holds texts of conversations"),
+        ({"conversation": [{"role": "user", "content": "Hi"}]}, "holds texts of conversations"),
+        ({"session_id": "a", "delay": 500, "input_length": 9, "output_length": 9}, "workload.sessions"),
+        (["no object"], "is none of objects"),
+    ],
+)
+def test_json_that_holds_no_times_says_what_it_holds(tmp_path: Path, row: object, said: str) -> None:
+    with pytest.raises(InvalidTrace, match=said):
+        read_trace(written(tmp_path, json.dumps([row]), "trace.json"))
+
+
+def test_answers_of_no_tokens_are_left_out_of_published_traces(tmp_path: Path) -> None:
+    rows = [{"chat_id": k, "timestamp": k, "input_length": 40, "output_length": k} for k in range(4)]
+    found = read_trace(written(tmp_path, "\n".join(map(json.dumps, rows)), "bailian.jsonl"))
+    assert len(found) == 3
+    assert found.notes == ("bailian.jsonl: left out 1 request without an answer (0 output tokens).",)

@@ -8,17 +8,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sizing.search.instances import Bounds, Latency, fewest_waiting
+from sizing.search.instances import InstanceBounds, InstanceLatency, fewest_waiting
 
 
 def waiting(busy: float, *, alone: float = 1.0, wait: float = 0.5, power: float = 1.0):
     """A latency that grows with the busy share as a queue does, or faster or slower than that; and what was asked."""
     asked: list[int] = []
 
-    def latency(count: int) -> Latency:
+    def latency(count: int) -> InstanceLatency:
         asked.append(count)
         queue = busy / (count - busy)
-        return Latency(seconds=alone + wait * queue**power, alone_s=alone)
+        return InstanceLatency(seconds=alone + wait * queue**power, alone_s=alone)
 
     return latency, asked
 
@@ -26,7 +26,7 @@ def waiting(busy: float, *, alone: float = 1.0, wait: float = 0.5, power: float 
 @given(busy=st.floats(0.3, 90.0), limit=st.floats(0.9, 40.0), power=st.floats(0.5, 2.0), guess=st.integers(1, 200))
 def test_it_is_the_smallest_count_within_the_limit(busy: float, limit: float, power: float, guess: int) -> None:
     least = math.ceil(busy / 0.97)
-    bounds = Bounds(limit_s=limit, busy=busy, least=least, most=199)
+    bounds = InstanceBounds(limit_s=limit, busy=busy, least=least, most=199)
     latency, _ = waiting(busy, power=power)
     fewest = fewest_waiting(latency, bounds, guess)
     within = [count for count in range(least, 200) if latency(count).seconds <= limit]
@@ -39,7 +39,7 @@ def test_it_is_the_smallest_count_within_the_limit(busy: float, limit: float, po
 
 def test_no_count_is_asked_twice_and_few_are() -> None:
     latency, asked = waiting(10.5)
-    bounds = Bounds(limit_s=2.0, busy=10.5, least=11, most=48)
+    bounds = InstanceBounds(limit_s=2.0, busy=10.5, least=11, most=48)
     assert fewest_waiting(latency, bounds, 11) == 16
     assert len(asked) == len(set(asked)) <= 5
 
@@ -47,17 +47,17 @@ def test_no_count_is_asked_twice_and_few_are() -> None:
 @pytest.mark.parametrize("guess", [1, 20, 48, 500])
 def test_a_limit_below_the_latency_without_waits_is_met_by_no_count(guess: int) -> None:
     latency, asked = waiting(10.5)
-    assert fewest_waiting(latency, Bounds(limit_s=0.99, busy=10.5, least=11, most=48), guess) is None
+    assert fewest_waiting(latency, InstanceBounds(limit_s=0.99, busy=10.5, least=11, most=48), guess) is None
     assert asked[-1] == 48
     assert len(asked) <= 2
 
 
 def test_without_a_limit_the_least_will_do() -> None:
     latency, _ = waiting(10.5)
-    assert fewest_waiting(latency, Bounds(limit_s=math.inf, busy=10.5, least=11, most=48), 30) == 11
+    assert fewest_waiting(latency, InstanceBounds(limit_s=math.inf, busy=10.5, least=11, most=48), 30) == 11
 
 
 def test_nothing_is_asked_where_no_count_is_allowed() -> None:
     latency, asked = waiting(10.5)
-    assert fewest_waiting(latency, Bounds(limit_s=9.0, busy=10.5, least=11, most=10), 11) is None
+    assert fewest_waiting(latency, InstanceBounds(limit_s=9.0, busy=10.5, least=11, most=10), 11) is None
     assert not asked

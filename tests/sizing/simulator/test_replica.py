@@ -144,7 +144,9 @@ def test_nothing_is_evicted_where_the_answer_is_reserved() -> None:
 def test_a_slower_engine_never_answers_sooner_on_average(seed: int, factor: float) -> None:
     rng = np.random.default_rng(seed)
     chunk = columns(np.cumsum(rng.exponential(0.1, 400)), rng.integers(1, 300, 400), rng.integers(1, 60, 400))
-    engines = [Replica(grid=g, max_sequences=8, token_budget=256) for g in (STEPS[1, 1], STEPS[1, 1].scaled(factor))]
+    engines = [
+        Replica(grid=g, max_sequences=8, token_budget=256) for g in (STEPS[1, 1], STEPS[1, 1].stretched(factor, factor))
+    ]
     one, other = (simulate_all(engine, chunk)[1] for engine in engines)
     assert (other["finished"] - other["arrived"]).mean() > (one["finished"] - one["arrived"]).mean()
 

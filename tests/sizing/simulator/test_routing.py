@@ -190,7 +190,7 @@ def test_least_loaded_waits_less_than_round_robin() -> None:
 
 
 def test_a_slower_replica_of_a_mixed_fleet_gets_less_when_load_decides() -> None:
-    slow = Replica(grid=STEPS.scaled(3.0), max_sequences=8, token_budget=256)
+    slow = Replica(grid=STEPS.stretched(3.0, 3.0), max_sequences=8, token_budget=256)
     fleet = Fleet(replicas=(REPLICA, slow), routing="least_loaded")
     shares = np.bincount(run(fleet, traffic(5_000, 12.0)).records["replica"])
     assert shares[0] > 1.5 * shares[1]

@@ -67,7 +67,7 @@ def test_grids_are_equal_where_every_duration_is() -> None:
     one, same, other = grid(8), grid(8), grid(8, row_s=1e-6)
     assert one is not same
     assert (one, hash(one)) == (same, hash(same))
-    assert one not in (other, one.scaled(1.1), grid(9), "a grid")
+    assert one not in (other, one.stretched(1.1, 1.1), grid(9), "a grid")
     assert Replica(grid=one, max_sequences=8, token_budget=64.0) == Replica(
         grid=same, max_sequences=8, token_budget=64.0
     )

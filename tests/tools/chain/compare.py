@@ -8,9 +8,9 @@ import numpy as np
 
 from collectors.backends.backend import Backend
 from collectors.backends.scrape.text import PageSample
-from collectors.questions.counted import counted_between
 from collectors.reading import read_from
 from collectors.source import Source
+from tests.tools.chain.counted import counted_between
 from tests.tools.chain.recording import Recording
 
 LATENCIES = ("ttft_ms", "tpot_ms", "e2e_ms")

@@ -26,7 +26,7 @@ from reality.diagnosis.diagnose import diagnose_source
 from reality.diagnosis.learning import FEWEST_REQUESTS
 from reality.learned.acceptance import calibration_of
 from reality.step_times import factors_in_words
-from sharing.bonds.records import Calibration
+from sharing.bonds.records import LearnedCalibration
 from sharing.errors import SharingError
 from sizing.catalog.engines import engines
 from sizing.planning.analytic import analytic_plan
@@ -105,7 +105,7 @@ def learned_of(
     window_s: float,
     backend: Backend | None = None,
     clock: Callable[[], float] = time.time,
-) -> Calibration:
+) -> LearnedCalibration:
     """What the windows until ``at_s`` teach. Raises InvalidEntry where they teach nothing."""
     said = diagnose_source(
         planned.answer,
@@ -122,7 +122,7 @@ def learned_of(
 
 def held(
     planned: Planned,
-    one: Calibration,
+    one: LearnedCalibration,
     source: Source,
     *,
     at_s: float,

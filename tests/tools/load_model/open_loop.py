@@ -159,7 +159,8 @@ def simulated(run: Run, replica: Replica, factor: float) -> SimulationCounts:
     warm = run.requests == REQUESTS
     requests = run.requests * instances if warm else run.requests
     horizon = requests / run.point.rate_rps
-    fleet = Fleet(replicas=(replace(replica, grid=replica.grid.scaled(factor)),) * instances, routing=ROUTING)
+    slower = replace(replica, grid=replica.grid.stretched(factor, factor))
+    fleet = Fleet(replicas=(slower,) * instances, routing=ROUTING)
     return drive(
         fleet,
         Arrivals(rate_rps=run.point.rate_rps).stream(lengths_of(run), horizon, 1),

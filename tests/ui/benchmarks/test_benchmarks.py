@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from collectors.benchmarks import BenchmarkPoint, LatencyStats, MeasuredSystem
+from collectors.benchmarks import BenchmarkRun, LatencyStats, MeasuredSystem
 from sizing.calibration.check import QUANTITIES, Check, check
 from sizing.catalog import gpus, resolve_model
 from sizing.scenario.schema import Benchmark
@@ -21,7 +21,7 @@ MODEL = resolve_model("meta-llama/Llama-3.3-70B-Instruct").model
 STATED = MeasuredSystem(model=MODEL.id, gpu="h100_sxm", engine="vllm", weight_precision="fp8", tp=4, gpus=4)
 
 
-def run(load: float, itl: float, **more: object) -> BenchmarkPoint:
+def run(load: float, itl: float, **more: object) -> BenchmarkRun:
     values: dict[str, object] = {
         "file": "a/run.json",
         "row": 1,
@@ -36,13 +36,13 @@ def run(load: float, itl: float, **more: object) -> BenchmarkPoint:
         "when": datetime(2026, 11, 20, tzinfo=UTC),
         **more,
     }
-    return BenchmarkPoint(**values)  # type: ignore[arg-type]
+    return BenchmarkRun(**values)  # type: ignore[arg-type]
 
 
 CURVE = (run(4, 15.0), run(32, 22.0), run(128, 40.0))
 
 
-def at_rate(rate: float, itl: float, ttft: float) -> BenchmarkPoint:
+def at_rate(rate: float, itl: float, ttft: float) -> BenchmarkRun:
     stats = LatencyStats(mean=2 * ttft, percentiles={"p50": ttft, "p99": 5 * ttft})
     asked = {"mode": "fixed_rate", "concurrency": None, "request_rate_rps": rate, "requests_per_s": rate}
     return run(0, itl, ttft_ms=stats, output_tokens_per_s=500 * rate, **asked)
@@ -51,7 +51,7 @@ def at_rate(rate: float, itl: float, ttft: float) -> BenchmarkPoint:
 RATES = (at_rate(1.0, 14.0, 90.0), at_rate(4.0, 20.0, 110.0))
 
 
-def compared_of(curve: tuple[BenchmarkPoint, ...]) -> tuple[Benchmark, Check]:
+def compared_of(curve: tuple[BenchmarkRun, ...]) -> tuple[Benchmark, Check]:
     benchmark, left_out = benchmark_of(curve, STATED)
     assert benchmark is not None
     assert not left_out

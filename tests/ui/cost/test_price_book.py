@@ -65,7 +65,7 @@ def test_what_is_typed_beside_a_missing_price_waits_for_it() -> None:
     assert typed(ROW, name="negotiated", Source="Quote 7") == PriceList()
 
 
-@pytest.mark.parametrize(("day", "age"), [("2026-11-01", ""), ("2026-08-01", "older than 90 days"), (None, "no date")])
+@pytest.mark.parametrize(("day", "age"), [("2026-11-01", ""), ("2026-08-01", "older than 90 days"), (None, "undated")])
 def test_the_age_of_a_price_of_ones_own(day: str | None, age: str) -> None:
     own = typed(ROW, Price=1.0, Date=day or "2026-11-01")
     if day is None:

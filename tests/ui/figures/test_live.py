@@ -9,7 +9,7 @@ import pytest
 
 from collectors.questions.devices import COLUMNS, Device
 from ui.figures.gpu_map import MEASURES, MOST_CELLS, build_gpu_map, gpu_map_alt_text, gpu_table, trouble_of
-from ui.figures.live_lines import Band, Chart, ChartLine, Level, build_lines, lines_alt_text, lines_table
+from ui.figures.live_lines import Band, ChartLine, Level, LiveChart, build_lines, lines_alt_text, lines_table
 from ui.figures.template import MAX_POINTS
 
 NAN = math.nan
@@ -18,8 +18,8 @@ TIMES = tuple(START + 60.0 * i for i in range(6))
 SPAN = (TIMES[0], TIMES[-1])
 
 
-def chart(*values: float, **more: object) -> Chart:
-    return Chart(
+def chart(*values: float, **more: object) -> LiveChart:
+    return LiveChart(
         quantity="TTFT", unit="ms", times_s=TIMES, lines=(ChartLine(name="p95", values=values),), span_s=SPAN, **more
     )
 
@@ -60,7 +60,7 @@ def test_no_value_at_all_is_a_sentence() -> None:
 
 
 def test_an_empty_range_of_few_points_does_not_say_that_nothing_was_there() -> None:
-    hourly = Chart(
+    hourly = LiveChart(
         quantity="TTFT",
         unit="ms",
         times_s=[START, START + 3600.0],
@@ -74,7 +74,7 @@ def test_an_empty_range_of_few_points_does_not_say_that_nothing_was_there() -> N
 def test_the_first_values_of_a_source_are_seen_in_a_long_range() -> None:
     times = [START + 20.0 * i for i in range(180)]
     line = ChartLine(name="p95", values=[*[NAN] * 179, 3.0])
-    figure = build_lines(Chart(quantity="TTFT", unit="ms", times_s=times, lines=(line,), span_s=SPAN))
+    figure = build_lines(LiveChart(quantity="TTFT", unit="ms", times_s=times, lines=(line,), span_s=SPAN))
     assert figure.data[0].mode == "lines+markers"
 
 

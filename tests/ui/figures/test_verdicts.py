@@ -4,27 +4,27 @@ import math
 
 import pytest
 
-from collectors.questions.deployments import Deployed
+from collectors.questions.deployments import ObservedDeployment
 from collectors.reading.observation import State
 from reality.compare import compare
-from reality.result import Comparison
+from reality.result import RealityComparison
 from tests.reality.truths import planned, scenario, silent, simulated_truth
 from ui.figures.verdicts import REASON, build_verdicts, drawn, performance_table, traffic_table, verdicts_alt_text
 
 
 @pytest.fixture(scope="module")
-def judged() -> Comparison:
+def judged() -> RealityComparison:
     observed, seen = simulated_truth(scenario(), rps=6.0, replicas=4, slower=2.0)
     return compare(planned(scenario()), observed, seen)
 
 
 @pytest.fixture(scope="module")
-def unknown() -> Comparison:
-    return compare(planned(scenario()), silent(State.UNREACHABLE), Deployed())
+def unknown() -> RealityComparison:
+    return compare(planned(scenario()), silent(State.UNREACHABLE), ObservedDeployment())
 
 
 @pytest.mark.parametrize("dark", [False, True])
-def test_every_judged_quantity_has_a_band_and_a_point(judged: Comparison, dark: bool) -> None:
+def test_every_judged_quantity_has_a_band_and_a_point(judged: RealityComparison, dark: bool) -> None:
     figure = build_verdicts(judged.performance, dark=dark)
     bands = next(trace for trace in figure.data if trace.type == "bar")
     points = [name for trace in figure.data if trace.type == "scatter" for name in trace.y]
@@ -36,12 +36,12 @@ def test_every_judged_quantity_has_a_band_and_a_point(judged: Comparison, dark: 
     assert "(ratio)" in figure.layout.xaxis.title.text
 
 
-def test_verdicts_differ_by_marker_not_only_by_colour(judged: Comparison) -> None:
+def test_verdicts_differ_by_marker_not_only_by_colour(judged: RealityComparison) -> None:
     scatter = [trace for trace in build_verdicts(judged.performance).data if trace.type == "scatter"]
     assert len({trace.marker.symbol for trace in scatter}) == len(scatter)
 
 
-def test_bands_are_the_interval_relative_to_the_prediction(judged: Comparison) -> None:
+def test_bands_are_the_interval_relative_to_the_prediction(judged: RealityComparison) -> None:
     bands = next(trace for trace in build_verdicts(judged.performance).data if trace.type == "bar")
     row = next(r for r in judged.performance if r.key == "tpot_ms.mean")
     place = list(bands.y).index("mean TPOT (ms)")
@@ -49,7 +49,7 @@ def test_bands_are_the_interval_relative_to_the_prediction(judged: Comparison) -
     assert bands.base[place] + bands.x[place] == pytest.approx(row.predicted.high / row.predicted.value)
 
 
-def test_without_data_there_is_a_sentence_and_no_zero(unknown: Comparison) -> None:
+def test_without_data_there_is_a_sentence_and_no_zero(unknown: RealityComparison) -> None:
     figure = build_verdicts(unknown.performance)
     assert not figure.data
     assert "no quantity" in figure.layout.annotations[0].text
@@ -60,7 +60,7 @@ def test_without_data_there_is_a_sentence_and_no_zero(unknown: Comparison) -> No
         assert all(table[REASON])
 
 
-def test_tables_hold_every_row_with_units(judged: Comparison) -> None:
+def test_tables_hold_every_row_with_units(judged: RealityComparison) -> None:
     table = performance_table(judged)
     assert table["Quantity"].tolist() == [row.label for row in judged.performance]
     assert all(table["Unit"])
@@ -70,7 +70,7 @@ def test_tables_hold_every_row_with_units(judged: Comparison) -> None:
     assert f"{sum(r.verdict == 'higher' for r in judged.performance)} higher" in counted
 
 
-def test_every_quantity_is_drawn_with_its_unit_once(judged: Comparison) -> None:
+def test_every_quantity_is_drawn_with_its_unit_once(judged: RealityComparison) -> None:
     rows = list(judged.performance)
     bands = next(trace for trace in build_verdicts(rows).data if trace.type == "bar")
     names = dict(zip([row.key for row in drawn(rows)], bands.y, strict=True))

@@ -159,15 +159,15 @@ def test_the_files_of_all_sessions_have_a_size_together(admitted: str, kept: dic
 def test_uploads_under_way_count(kept: dict[str, int], admitted: str) -> None:
     under_way = uploads.Uploads(per_session=3000, in_all=5000)
     tickets = [under_way.begin(admitted, b"1000") for _ in range(3)]
-    assert isinstance(under_way.begin(admitted, b"1"), uploads.Refused)
+    assert isinstance(under_way.begin(admitted, b"1"), uploads.UploadRefused)
     under_way.end(tickets[0])
-    assert not isinstance(under_way.begin(admitted, b"1000"), uploads.Refused)
+    assert not isinstance(under_way.begin(admitted, b"1000"), uploads.UploadRefused)
 
 
 @pytest.mark.parametrize("announced", [b"-5", b"1e3", b"9" * 30, None])
 def test_a_length_that_is_none(admitted: str, kept: dict[str, int], announced: bytes | None) -> None:
     refused = uploads.Uploads(per_session=3000, in_all=5000).begin(admitted, announced)
-    assert isinstance(refused, uploads.Refused)
+    assert isinstance(refused, uploads.UploadRefused)
 
 
 def test_every_answer_has_the_headers() -> None:

@@ -48,7 +48,7 @@ def test_a_token_costs_what_the_day_makes_of_it_and_full_load_is_named(plan: Pla
         (("2026-05-04",), "listed", "; price older than 90 days"),
         (("2026-11-01", "2026-05-04"), "rule", "; price older than 90 days"),
         (("2026",), "rule", "; price perhaps older than 90 days"),
-        (("catalogue v8, date unknown (2025-2026)",), "listed", "; price without a date"),
+        (("catalogue v8, date unknown (2025-2026)",), "listed", "; price undated"),
         ((), "asked", ""),
         (("2026-05-04",), "asked", "; price older than 90 days"),
     ],
@@ -58,4 +58,4 @@ def test_an_old_price_is_flagged_beside_the_cost(plan: Plan, dates: tuple[str, .
     dated = plan.model_copy(update={"cost": plan.cost.model_copy(update={"price_dates": dates, "priced_by": by})})
     cost = next(f for f in key_figures(put_beside(scenario("on_prem"), dated), ON) if f.name == "usd_per_month")
     assert cost.note.endswith(said or "$5,000 to $8,000")
-    assert ("90 days" in cost.note or "without a date" in cost.note) == bool(said)
+    assert ("90 days" in cost.note or "undated" in cost.note) == bool(said)

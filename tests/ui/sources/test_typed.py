@@ -17,7 +17,7 @@ from collectors.backends.veiled import LEAST_S, Veil, VeiledBackend
 from collectors.connect import scraping
 from collectors.errors import SourceError, TooLarge
 from collectors.prometheus import PrometheusClient
-from collectors.prometheus.fetch import Fetcher, Limits
+from collectors.prometheus.fetch import Fetcher, FetchLimits
 from collectors.queries.query import Query, Subject
 from collectors.source import Source, source_from
 from tests.collectors.servers import Asked, Server, Told, free_port, serving
@@ -235,7 +235,7 @@ def refusals(url: str) -> set[str]:
     """What a Prometheus and a metrics page at an address are refused with."""
     waits: list[float] = []
     port = url.rpartition(":")[2]
-    fetcher = Fetcher(limits=Limits(attempts=1))
+    fetcher = Fetcher(limits=FetchLimits(attempts=1))
     backend = VeiledBackend(PrometheusBackend(PrometheusClient(url, fetcher=fetcher)), Veil(wait=waits.append))
     query = Query(expression="up", subject=Subject("running"), unit="requests")
     with pytest.raises(SourceError) as refused:
@@ -244,7 +244,7 @@ def refusals(url: str) -> set[str]:
     ring = Ring(None, keep_s=60.0, max_bytes=1 << 20)
     veil = Veil(wait=waits.append)
     scraper = Scraper(
-        [ScrapeTarget(f"{url}/metrics")], ring, Fetcher(limits=Limits(attempts=1)), interval_s=5.0, veil=veil
+        [ScrapeTarget(f"{url}/metrics")], ring, Fetcher(limits=FetchLimits(attempts=1)), interval_s=5.0, veil=veil
     )
     scraper.scrape()
     ((_, problem),) = ring.newest().values()

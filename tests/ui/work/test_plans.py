@@ -19,10 +19,11 @@ from sharing.settings import Settings
 from sizing.base.errors import InvalidScenario
 from sizing.planning.plan import plan
 from sizing.scenario.day_profile import working_day
-from tests.patience import PATIENCE_S
+from tests.patience import PATIENCE_S, until
 from ui.work import computing
 from ui.work.computing import planned
-from ui.work.plans import KEPT_S, MOST_KEPT, Busy, Computation, NotPlanned, Plans
+from ui.work.plans import KEPT_S, MOST_KEPT, Plans
+from ui.work.questions import Busy, Computation, NotPlanned
 from ui.work.workers import cores
 
 SESSIONS = 5
@@ -42,14 +43,6 @@ class Engine:
         if scenario_json == "wrong":
             raise InvalidScenario.at("workload.peak_rps", "must be positive.")
         return f"{scenario_json}, {brief}"
-
-
-def until(happened: Callable[[], bool]) -> None:
-    """Wait for it."""
-    end = time.monotonic() + PATIENCE_S
-    while not happened():
-        assert time.monotonic() < end
-        time.sleep(0.005)
 
 
 def test_equal_questions_of_several_sessions_are_computed_once() -> None:
@@ -165,7 +158,7 @@ def running(workers: int, **settings: object) -> Iterator[Plans]:
     )
     plans.start()
     try:
-        assert plans.wait_until_ready(PATIENCE_S)
+        until(lambda: plans.workers == (workers, workers))
         yield plans
     finally:
         plans.close()
@@ -309,7 +302,7 @@ def cannot_start() -> None:
 def test_without_a_worker_that_starts_plans_are_computed_here() -> None:
     plans = Plans(compute=in_a_process, prepare=cannot_start, settings=Settings.model_validate({"SIZING_WORKERS": 1}))
     plans.start()
-    assert not plans.wait_until_ready(0.1)
+    assert plans.workers == (1, 0)
     assert plans.plan(("here", False), "a") == ("here", os.getpid())
     until(lambda: not any(thread.name == "workers" for thread in threading.enumerate()))
     assert plans.plan(("still here", False), "a") == ("still here", os.getpid())

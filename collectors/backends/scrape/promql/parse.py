@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable
 
+from collectors.backends.scrape.promql.operators import FILTERS
 from collectors.backends.scrape.promql.tree import (
     Aggregate,
     Binary,
@@ -48,7 +49,6 @@ STRENGTH = {"or": 1, "and": 2, "unless": 2, "==": 3, "!=": 3, "<": 3, "<=": 3, "
 STRENGTH |= {"+": 4, "-": 4, "*": 5, "/": 5}
 """How tightly a binary operator binds: the order of precedence in PromQL's documentation."""
 
-COMPARISONS = frozenset({"==", "!=", "<", "<=", ">", ">="})
 MAX_CHARACTERS = 200_000
 """Of an expression. Chosen: far longer than any of ours."""
 MAX_DEPTH = 60
@@ -131,7 +131,7 @@ class _Parser:
         left = self._postfix(self._unary())
         while self.kind in ("sign", "name") and STRENGTH.get(self.text, 0) > least:
             sign = self._next()
-            as_bool = sign in COMPARISONS and self._accept("bool")
+            as_bool = sign in FILTERS and self._accept("bool")
             on: tuple[str, ...] | None = None
             ignoring: tuple[str, ...] = ()
             if self._accept("on"):

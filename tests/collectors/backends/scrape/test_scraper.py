@@ -19,7 +19,7 @@ from collectors.backends.scrape.backend import RingBackend
 from collectors.backends.scrape.scraper import Scraper, ScrapeTarget
 from collectors.backends.scrape.store import Ring
 from collectors.errors import Unreachable
-from collectors.prometheus.fetch import Fetcher, Limits
+from collectors.prometheus.fetch import Fetcher, FetchLimits
 from collectors.queries.query import of_source
 from tests.collectors.servers import Pages, serving
 from tests.patience import PATIENCE_S
@@ -74,7 +74,7 @@ class Failing(requests.Session):
 def scraper_of(session: requests.Session, *urls: str, interval_s: float = 0.01) -> tuple[Ring, Scraper]:
     ring = Ring(None, keep_s=3600.0, max_bytes=1 << 24)
     targets = [ScrapeTarget(url) for url in urls]
-    return ring, Scraper(targets, ring, Fetcher(session=session, limits=Limits(attempts=1)), interval_s=interval_s)
+    return ring, Scraper(targets, ring, Fetcher(session=session, limits=FetchLimits(attempts=1)), interval_s=interval_s)
 
 
 def until(condition: Callable[[], bool], limit_s: float = PATIENCE_S) -> None:
@@ -157,7 +157,7 @@ def test_no_thread_outlives_closing_whatever_a_target_does(
     """A target that sends nothing, or byte by byte for ever, is given up after its time-out as a whole."""
     with dripping(head) as (url, connected):
         ring = Ring(None, keep_s=3600.0, max_bytes=1 << 24)
-        fetcher = Fetcher(limits=Limits(timeout_s=1.0, attempts=1))
+        fetcher = Fetcher(limits=FetchLimits(timeout_s=1.0, attempts=1))
         scraper = Scraper([ScrapeTarget(url)] * 40, ring, fetcher, interval_s=0.01)
         scraper.start()
         assert connected.wait(PATIENCE_S)

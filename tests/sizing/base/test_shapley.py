@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reality.diagnosis.shapley import coalitions, shapley
+from sizing.base.shapley import coalitions, shapley
 
 CAUSES = ["load", "prompts", "engine"]
 

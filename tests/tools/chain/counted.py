@@ -40,7 +40,7 @@ def counted_between(
         choice = topology.choices.get(key)
         if choice and choice.candidate and choice.candidate.counter:
             counter = selected(choice.candidate, choice.candidate.counter, topology.scope)
-            queries.append(Query(expression=counter, subject=Subject(key, group=Group.COUNTED)))
+            queries.append(Query(expression=counter, subject=Subject(key, group=Group.SOURCE)))
     before, after = (backend.vectors(queries, at_s=moment) for moment in (start_s, end_s))
     counts, restarted = {}, []
     for query in queries:
