@@ -1,12 +1,15 @@
 """Traffic in a real browser: simulate, cancel, a failing instance, a trace that fills in the form, the day, links."""
 
 import re
+import time
+from contextlib import suppress
 from pathlib import Path
 from urllib.parse import parse_qs, urlparse
 
 import pytest
 import requests
 from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import TimeoutError as PlaywrightTimeout
 
 from tests.e2e.acting import answer, enter, figure
 from tests.e2e.browser import Watch, new_page, settle
@@ -32,6 +35,16 @@ def upload(page: Page, name: str, content: bytes) -> None:
 def rows(count: int) -> bytes:
     """Two requests a second, prompts of 700 to 899 tokens, outputs of 50 to 89."""
     return HEAD + "".join(f"{k * 0.5},{700 + k % 200},{50 + k % 40},{k % 3}\n" for k in range(count)).encode()
+
+
+def cancel(page: Page) -> None:
+    """Press Cancel until the simulation under way has gone: a click on what is just drawn again is lost."""
+    button = page.get_by_role("button", name="Cancel")
+    end_s = time.monotonic() + PATIENCE_S
+    while button.count() and time.monotonic() < end_s:
+        with suppress(PlaywrightTimeout):
+            button.click(timeout=2_000)
+        page.wait_for_timeout(500)
 
 
 @pytest.mark.slow
@@ -61,8 +74,7 @@ def test_a_long_simulation_is_cancelled_and_the_page_answers_meanwhile(open_page
     simulate = page.get_by_role("button", name="Simulate this hour")
     simulate.click()
     expect(page.get_by_text("of the requests")).to_be_visible()
-    settle(page)  # a click on what is just drawn again is lost
-    page.get_by_role("button", name="Cancel").click()
+    cancel(page)
     expect(page.get_by_text("stopped after").first).to_be_visible()
     expect(simulate).to_be_enabled()
     simulate.click()
@@ -70,8 +82,7 @@ def test_a_long_simulation_is_cancelled_and_the_page_answers_meanwhile(open_page
     page.get_by_role("tab", name="Memory").click()
     expect(page.locator(".js-plotly-plot .main-svg").first).to_be_visible()
     page.get_by_role("tab", name="Simulate").click()
-    settle(page)
-    page.get_by_role("button", name="Cancel").click()
+    cancel(page)
     expect(simulate).to_be_enabled()
 
 
@@ -91,22 +102,20 @@ def test_simulations_of_several_sessions_wait_in_a_queue_while_pages_answer(brow
         opened("size")
         until(lambda: sample(dashboard, 'sizing_workers{are="prepared"}') == 2.0)
         runs, same, behind = (opened(path) for path in (LONG, LONG, LONG.replace("osl=300", "osl=310")))
-        for page, shown in (
-            (runs, "of the requests"),
-            (same, "of the requests"),
-            (behind, "Simulating: 1st in the queue"),
-        ):
+        for page in (runs, same, behind):
             page.get_by_role("button", name="Simulate this hour").click()
-            expect(page.get_by_text(shown)).to_be_visible()
+        expect(behind.get_by_text("Simulating: 1st in the queue")).to_be_visible()
+        expect(runs.get_by_text("of the requests")).to_be_visible()
+        expect(same.get_by_text("of the requests")).to_be_visible()
         assert sample(dashboard, "sizing_simulations_waiting") == 1.0
         assert answer(opened(HOUR))
-        runs.get_by_role("button", name="Cancel").click()
+        cancel(runs)
         expect(runs.get_by_text("Cancelled here. Somebody else waits for the same")).to_be_visible()
         expect(same.get_by_text("of the requests")).to_be_visible()
-        same.get_by_role("button", name="Cancel").click()
+        cancel(same)
         expect(same.get_by_text("stopped after").first).to_be_visible()
         expect(behind.get_by_text("of the requests")).to_be_visible()
-        behind.get_by_role("button", name="Cancel").click()
+        cancel(behind)
         expect(behind.get_by_text("stopped after").first).to_be_visible()
         for page in pages:
             page.context.close()
