@@ -133,9 +133,11 @@ def test_a_changed_input_cancels_the_simulation_of_the_old_one(open_page: OpenPa
     page = open_page(LONG)
     page.get_by_role("button", name="Simulate this hour").click()
     expect(page.get_by_text("of the requests")).to_be_visible()
-    field = page.get_by_label("Output (tokens)", exact=True)
-    field.fill("200")
-    field.press("Enter")
+    field, end_s = page.get_by_label("Output (tokens)", exact=True), time.monotonic() + PATIENCE_S
+    while "osl=200" not in page.url and time.monotonic() < end_s:  # what is typed while it is drawn again is lost
+        field.fill("200")
+        field.press("Enter")
+        page.wait_for_timeout(1_000)
     expect(page.get_by_text("Previous inputs: simulate again")).to_be_visible()
     expect(page.get_by_text("stopped after").first).to_be_visible()
     assert answer(page)
