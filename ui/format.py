@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 
-from sizing.base.format import count, percent, rounded
+from sizing.base.format import percent, rounded
 from sizing.base.markdown import as_text
 
 _AFTER_A_NUMBER = re.compile(r"(?<=\d) (?=\S)")
@@ -30,11 +30,6 @@ def bullets(lines: Iterable[str]) -> str:
 def listed(words: Sequence[str]) -> str:
     """ "a", "a and b", "a, b and c"."""
     return " and ".join(filter(None, [", ".join(words[:-1]), words[-1]]))
-
-
-def counted(number: float, one: str, many: str = "") -> str:
-    """A number with its noun: "1 run", "3 runs"; ``many`` where the plural is not ``one`` with an s."""
-    return f"{count(number)} {one if number == 1 else many or one + 's'}"
 
 
 def unbroken(text: str) -> str:

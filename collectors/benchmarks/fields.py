@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from collectors.benchmarks.records import LatencyStats
 from collectors.errors import BadRow
+from collectors.units import MS_PER_S
 from commandline.foreign_text import shown
 from commandline.percentiles import key_of, stated_by
 
@@ -178,6 +179,11 @@ def latency_stats(name: str, *, mean: float | None, at: Callable[[float], float 
     if not any((mean, *stated.values())):
         return LatencyStats()
     return LatencyStats(mean=mean, percentiles=stated)
+
+
+def mean_alone(seconds: float | None) -> LatencyStats:
+    """A mean in seconds without percentiles; nothing where it is not known."""
+    return LatencyStats() if seconds is None else LatencyStats(mean=seconds * MS_PER_S)
 
 
 def flat_stats(fields: Fields, metric: str, column: str, *, scale: float = 1.0) -> LatencyStats:

@@ -146,6 +146,7 @@ def _few(file: str, errors: list[RowError]) -> list[RowError]:
 
 
 TRACE_NOTE = "requests arrived as in a trace"
+BATCH_NOTE = "all sequences of a batch start together: no closed loop, in which they are spread over an answer"
 EVEN_NOTE = "requests were sent at even intervals, not as a Poisson process"
 
 

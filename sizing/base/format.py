@@ -72,6 +72,11 @@ def count(x: Number) -> str:
     return f"{round(float(x or 0)):,}" if abs(float(x or 0)) < LARGEST else significant(x)
 
 
+def counted(number: float, one: str, many: str = "") -> str:
+    """A number with its noun: "1 run", "3 runs"; ``many`` where the plural is not ``one`` with an s."""
+    return f"{count(number)} {one if number == 1 else many or one + 's'}"
+
+
 def stated(x: Number, digits: int = 6) -> str:
     """A number that somebody gave, or for a calculator: 1234567 is "1,234,567", 0.00001 no power of ten."""
     if (words := _not_a_number(x)) is not None:

@@ -8,9 +8,9 @@ from functools import lru_cache
 from typing import assert_never
 
 from sizing.base.choices import BenchmarkMode, PublishedMode, is_open_loop
-from sizing.base.format import significant
+from sizing.base.format import counted, significant
 from sizing.base.units import S_PER_MS
-from sizing.calibration.calibrated import CalibratedConfiguration, counted
+from sizing.calibration.calibrated import CalibratedConfiguration
 from sizing.calibration.fit import fit_calibration
 from sizing.calibration.protocol_points import CalibrationPoint
 from sizing.evidence.points import OFFLINE, Point

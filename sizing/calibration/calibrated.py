@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sizing.base.arrays import Flags, Floats
+from sizing.base.format import counted
 from sizing.base.units import TWO_SIDED_80, TWO_SIDED_95
 from sizing.catalog.model import Model
 from sizing.catalog.precisions import WIDE_BYTES, Precision
@@ -169,11 +170,6 @@ class CalibratedConfiguration:
 def same_speed(one: Precision, other: Precision) -> bool:
     """Whether step times do not tell two weight formats apart: both of 16 bit and multiplied at the same rate."""
     return one.id == other.id or (one.compute == other.compute == "wide" and one.bytes == other.bytes == WIDE_BYTES)
-
-
-def counted(number: int, noun: str) -> str:
-    """A number with its noun in the singular or plural: "1 point", "3 points"."""
-    return f"{number} {noun}{'' if number == 1 else 's'}"
 
 
 def calibrated(times: StepTimes, *, decode: float, prefill: float, step_s: float | Floats, source: str) -> StepTimes:

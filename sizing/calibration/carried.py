@@ -17,8 +17,9 @@ from typing import ClassVar
 import numpy as np
 
 from sizing.base.arrays import Floats, Rows
+from sizing.base.format import counted
 from sizing.base.units import TWO_SIDED_80, TWO_SIDED_95
-from sizing.calibration.calibrated import WIDEST, CalibratedConfiguration, calibrated, counted, same_speed
+from sizing.calibration.calibrated import WIDEST, CalibratedConfiguration, calibrated, same_speed
 from sizing.deployments.candidates import Candidates
 from sizing.evidence.error_factors import ErrorFactors
 from sizing.question.configuration import Configuration

@@ -7,7 +7,7 @@ from types import MappingProxyType
 from typing import assert_never
 
 from sizing.base.choices import DecidedBy, Routing
-from sizing.base.format import count, percent, significant
+from sizing.base.format import count, counted, percent, significant
 from sizing.catalog.adapters import adapter_support
 from sizing.catalog.drafts import Draft
 from sizing.planning import media
@@ -107,12 +107,11 @@ def speculative(drafts: Speculation) -> Iterator[str]:
     """What speculative decoding is taken to be; nothing where a deployment has none."""
     if not drafts.draft_tokens:
         return
-    tokens = f"{drafts.draft_tokens} draft token{'s' if drafts.draft_tokens > 1 else ''}"
     yield (
-        f"Speculative decoding: {tokens}, each right with probability {percent(drafts.acceptance)}, give "
-        f"(1 - a^(k+1)) / (1 - a) = {drafts.tokens_per_step:.3g} tokens a step; a draft token takes "
-        f"{percent(drafts.draft_cost)} of a decode step, and the rows that verify the drafts are counted "
-        "(Leviathan et al., ICML 2023). Published step times are without drafts"
+        f"Speculative decoding: {counted(drafts.draft_tokens, 'draft token')}, each right with probability "
+        f"{percent(drafts.acceptance)}, give (1 - a^(k+1)) / (1 - a) = {drafts.tokens_per_step:.3g} tokens a step; a "
+        f"draft token takes {percent(drafts.draft_cost)} of a decode step, and the rows that verify the drafts are "
+        "counted (Leviathan et al., ICML 2023). Published step times are without drafts"
         + (", and memory is without that of a draft model." if not drafts.weight_bytes else ".")
     )
     if drafts.draft is not None:

@@ -156,7 +156,7 @@ def about_cheaper(
 def _over_pcie(question: Question, one: Deployed) -> bool:
     """Whether tensor parallelism reaches beyond the GPUs that fast links join."""
     gpu = next(gpu for gpu in question.gpus if gpu.id == one.gpu)
-    return any(kind.tp > (gpu.domain_gpus if gpu.has_fast_link else 1) for kind in one.kinds)
+    return any(kind.tp > gpu.linked_gpus for kind in one.kinds)
 
 
 def _kinds(question: Question) -> Iterator[tuple[LeftOutKind, Question]]:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from commandline.percentiles import name_of
 from sizing.base.deployed import Deployed
-from sizing.base.format import a_month, count, ms, requests_per_s, usd
+from sizing.base.format import a_month, count, counted, ms, requests_per_s, usd
 from sizing.base.latency_and_cost import Latency
 from sizing.base.result import Plan
 from sizing.mixed.text import lines as mix_lines
@@ -31,7 +31,7 @@ def and_drafts(deployed: Deployed) -> str:
     drafts = deployed.speculation
     if drafts is None:
         return ""
-    return f", {drafts.draft_tokens} draft token{'s' if drafts.draft_tokens > 1 else ''} a step"
+    return f", {counted(drafts.draft_tokens, 'draft token')} a step"
 
 
 def why_no_alternatives(plan: Plan) -> str:

@@ -9,6 +9,7 @@ from functools import lru_cache
 import numpy as np
 
 from sizing.base.arrays import Floats
+from sizing.base.format import counted
 from sizing.catalog.drafts import Draft, acceptance_of, drafts_of, model_drafts, tokens_of
 from sizing.catalog.model import Model
 from sizing.catalog.precisions import WIDE_BYTES
@@ -87,7 +88,7 @@ class Speculation:
         if not self.draft_tokens:
             return ""
         method = "" if self.draft is None else f" ({self.draft.label})"
-        return f", {self.draft_tokens} draft token{'s' if self.draft_tokens > 1 else ''}{method}"
+        return f", {counted(self.draft_tokens, 'draft token')}{method}"
 
     def step_s(self, decode_s: Floats, more_s: Floats) -> Floats:
         """Duration of a step: decode x (1 + k x cost of a draft token) + what the rows of the drafts add, in s.

@@ -1,5 +1,6 @@
+from sizing.base.format import counted
 from tests.inert import ADDRESSES, live
-from ui.format import as_markdown, counted, listed, unbroken, unbroken_percent
+from ui.format import as_markdown, listed, unbroken, unbroken_percent
 
 
 def test_two_prices_in_a_sentence_are_not_a_formula() -> None:

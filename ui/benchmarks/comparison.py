@@ -10,7 +10,7 @@ import streamlit as st
 from collectors.benchmarks import BenchmarkRun, MeasuredSystem
 from collectors.benchmarks.tools.own_csv import write_csv
 from sizing.base.errors import InvalidBenchmark, SizingError
-from sizing.base.format import UNKNOWN, count, interval, percent, rounded, significant
+from sizing.base.format import UNKNOWN, count, counted, interval, percent, rounded, significant
 from sizing.base.units import MS_PER_S
 from sizing.calibration.benchmark import speed
 from sizing.calibration.calibrated import WIDEST, CalibratedConfiguration
@@ -23,7 +23,7 @@ from ui import state
 from ui.benchmarks.notes import notes_on
 from ui.benchmarks.scenario import MOST_POINTS, benchmark_of, use_with_model
 from ui.figures.benchmark import LOAD_TITLES, benchmark_alt_text, build_benchmark, load_of, words
-from ui.format import as_markdown, counted
+from ui.format import as_markdown
 from ui.shell import draw_chart, draw_choice, draw_download, draw_figure, draw_problems, grouped, in_percent
 
 _SHORT: dict[Quantity, str] = {

@@ -20,8 +20,9 @@ from collectors.benchmarks import (
     read_benchmarks,
 )
 from collectors.benchmarks.csv_columns import TEMPLATE, chapters
+from sizing.base.format import counted
 from ui.benchmarks import measured
-from ui.format import as_markdown, bullets, counted
+from ui.format import as_markdown, bullets
 from ui.shell import draw_download
 
 MAX_MB = 64

@@ -7,12 +7,12 @@ import streamlit as st
 from sharing.form.asked import AskedNumber
 from sharing.form.problems import UnreadableInput
 from sizing.base.errors import SizingError
-from sizing.base.format import large, requests_per_s, significant
+from sizing.base.format import counted, large, requests_per_s, significant
 from sizing.explore.inverse import MAX_BUDGET_USD, MAX_FLEET_GPUS, Served
 from ui import state
 from ui.explore import computed
 from ui.explore.controls import draw_gpu_choice
-from ui.format import as_markdown, bullets, counted
+from ui.format import as_markdown, bullets
 from ui.shell import draw_choice, draw_problems
 from ui.size.origin import draw_estimates
 from ui.state import FormAnswer

@@ -8,10 +8,9 @@ from typing import Any
 import pandas as pd
 import plotly.graph_objects as go
 
-from sizing.base.format import count
+from sizing.base.format import count, counted
 from sizing.explore.length_map import LengthCell, LengthMap
 from ui.figures.template import INK, READABLE, alpha, axis, contrast, hardware_look, layout, message, over_paper
-from ui.format import counted
 
 _NONE = "-"
 """What a cell that nothing serves shows."""

@@ -9,13 +9,12 @@ from typing import Any
 import plotly.graph_objects as go
 
 from sharing.form.choices import label
-from sizing.base.format import a_month, ms, significant, tokens_per_s
+from sizing.base.format import a_month, counted, ms, significant, tokens_per_s
 from sizing.base.result import Candidate, Plan
 from sizing.base.units import MS_PER_S
 from sizing.scenario.schema import Limits
 from ui.figures.load_curve import percentile_name
 from ui.figures.template import INK, MAX_POINTS, NEUTRAL, Look, axis, hardware_look, layout, message
-from ui.format import counted
 
 _NOTHING = "No deployment meets the limits, so there is nothing to trade."
 Name = Callable[[str], str]

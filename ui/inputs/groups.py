@@ -17,10 +17,10 @@ from sharing.form.presets import preset_of, presets
 from sharing.form.problems import UnreadableInput
 from sharing.form.read import OWN_GPU, mode_of
 from sizing.base.choices import Mode
-from sizing.base.format import count
+from sizing.base.format import count, counted
 from sizing.scenario.schema import Benchmark
 from ui import state
-from ui.format import as_markdown, counted
+from ui.format import as_markdown
 from ui.inputs.faults import Places, places_kept
 from ui.inputs.model import draw_model
 from ui.inputs.trace import draw_trace, draw_upload

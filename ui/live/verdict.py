@@ -7,9 +7,9 @@ import streamlit as st
 from collectors.reading.alerts import alerts
 from collectors.reading.observation import Observation, State
 from collectors.vocabulary import engine_vocabularies, gpu_vocabularies
-from sizing.base.format import count, significant
+from sizing.base.format import count, counted, significant
 from sizing.base.units import S_PER_HOUR, S_PER_MINUTE
-from ui.format import as_markdown, counted
+from ui.format import as_markdown
 from ui.live.moment import LiveWindow
 from ui.sources import LatestAnswer, Origin
 from ui.sources.connection import DEMO_FIRST_HOURS, DEMO_HOURS

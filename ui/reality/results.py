@@ -10,10 +10,10 @@ import streamlit as st
 from collectors.reading.observation import State
 from reality.answer import COUNTED, range_of, shown
 from reality.result import PerformanceRow, RealityComparison
-from sizing.base.format import UNKNOWN, count, significant
+from sizing.base.format import UNKNOWN, count, counted, significant
 from sizing.base.units import S_PER_DAY, S_PER_HOUR, S_PER_MINUTE
 from ui.figures.verdicts import REASON, build_verdicts, drawn, performance_table, traffic_table, verdicts_alt_text
-from ui.format import as_markdown, bullets, counted
+from ui.format import as_markdown, bullets
 from ui.live.verdict import OF_A_WINDOW, WORDS
 from ui.shell import draw_chart, draw_choice, draw_download, draw_figure
 from ui.sources.moment import window_in_words

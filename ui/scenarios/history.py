@@ -7,10 +7,11 @@ import streamlit as st
 
 from sharing.library.records import KeyChange, LibraryAction, Version
 from sharing.report.engines import engines
+from sizing.base.format import counted
 from sizing.decision.text import name_of
 from ui import state
 from ui.currency import Currency
-from ui.format import as_markdown, counted
+from ui.format import as_markdown
 from ui.library import open_version, open_with_source
 from ui.library.save import changes_table
 

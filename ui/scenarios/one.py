@@ -8,10 +8,11 @@ from sharing.access import Right
 from sharing.document import file_stem, to_json, to_yaml
 from sharing.library.records import Conflict, LibraryEntry, Version
 from sharing.report.prices import at_list_prices, has_own_prices
+from sizing.base.format import counted
 from sizing.scenario.bounds import LONGEST_NAME
 from ui.access import actor, allowed
 from ui.currency import Currency
-from ui.format import as_markdown, counted
+from ui.format import as_markdown
 from ui.library import draw_share_of, library, links, refused
 from ui.library.exported import exported
 from ui.scenarios.customer import draw_button

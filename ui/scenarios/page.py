@@ -13,13 +13,14 @@ from sharing.access import Right
 from sharing.document import read_document
 from sharing.library.records import LibraryEntry, ScenarioQuery
 from sizing.base.errors import SizingError
+from sizing.base.format import counted
 from sizing.decision.comparison import MOST_COMPARED
 from sizing.scenario.file import MAX_FILE_MB
 from ui import shell, state
 from ui.access import allowed, draw_open_to_everybody
 from ui.compare.kept import choose_kept
 from ui.currency import DOLLARS, Currency
-from ui.format import counted, known
+from ui.format import known
 from ui.library import library, open_document, open_version, refused
 from ui.library.unsaved import draw_unsaved
 from ui.scenarios.customer import draw_customer_view

@@ -16,8 +16,9 @@ from sharing.links.records import Shared, Unlocked
 from sharing.report.content import Report
 from sharing.report.engines import engines
 from sizing.base.errors import SizingError
+from sizing.base.format import counted
 from ui import state
-from ui.format import as_markdown, counted
+from ui.format import as_markdown
 from ui.library import library
 from ui.shared.blocks import draw_sections
 

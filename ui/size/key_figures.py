@@ -11,7 +11,7 @@ import streamlit as st
 from sharing.report.answer import gpu_span
 from sizing.base.choices import is_rented
 from sizing.base.deployed import Deployed, PerInstance
-from sizing.base.format import UNKNOWN, count, interval, kilowatts, ms, significant, usd
+from sizing.base.format import UNKNOWN, count, counted, interval, kilowatts, ms, significant, usd
 from sizing.base.latency_and_cost import Cost, Latency
 from sizing.base.result import Plan
 from sizing.economics.dates import AGES, DOUBTFUL, age_of
@@ -19,7 +19,7 @@ from sizing.planning.answer import chance_in_words
 from sizing.planning.answered import Answer
 from sizing.planning.sentences import split_text, systems_named
 from sizing.scenario.schema import Scenario
-from ui.format import as_markdown, counted
+from ui.format import as_markdown
 from ui.shell import draw_figure
 from ui.size.explain import explain_popover
 

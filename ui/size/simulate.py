@@ -8,7 +8,7 @@ import pandas as pd
 import streamlit as st
 
 from sharing.form.asked import AskedNumber
-from sizing.base.format import count, percent, rounded, significant
+from sizing.base.format import count, counted, percent, rounded, significant
 from sizing.base.latency_and_cost import Latency
 from sizing.planning.assumptions import ROUTED
 from sizing.replay.comparison import differences
@@ -18,7 +18,7 @@ from sizing.scenario.day_profile import at_peak
 from sizing.scenario.traffic import Profile
 from ui import state
 from ui.figures.simulated import build_simulated, simulated_alt_text, simulated_table
-from ui.format import as_markdown, counted
+from ui.format import as_markdown
 from ui.shell import draw_chart, draw_choice, draw_number, draw_problems, draw_table, grouped
 from ui.size import jobs
 from ui.state import FormAnswer, waiting_sentence

@@ -6,11 +6,10 @@ import streamlit as st
 
 from sharing.form.choices import label
 from sharing.report.answer import gpu_span
-from sizing.base.format import a_month, ms, rounded_up, significant
+from sizing.base.format import a_month, counted, ms, rounded_up, significant
 from sizing.base.result import Candidate
 from ui import state
 from ui.figures.trade_off import build_trade_off, e2e_of, trade_off_alt_text
-from ui.format import counted
 from ui.shell import draw_chart
 from ui.size.key_figures import parallelism, with_coverage
 from ui.size.origin import draw_estimates

@@ -8,8 +8,9 @@ from typing import Any
 import streamlit as st
 
 from collectors.errors import InvalidSource
+from sizing.base.format import counted
 from ui import state
-from ui.format import as_markdown, bullets, counted
+from ui.format import as_markdown, bullets
 from ui.shell import draw_problems
 from ui.sources import known as sources
 from ui.sources.known import Broken, KnownSource, Listing, Origin

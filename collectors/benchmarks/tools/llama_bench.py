@@ -9,11 +9,10 @@ import re
 from collections.abc import Iterator
 
 from collectors.benchmarks.documents import Document
-from collectors.benchmarks.fields import Fields
-from collectors.benchmarks.records import NOT_STATED, BenchmarkRun, Imported, LatencyStats
-from collectors.benchmarks.rows import moment, read_objects, read_rows
+from collectors.benchmarks.fields import Fields, mean_alone, quotient
+from collectors.benchmarks.records import NOT_STATED, BenchmarkRun, Imported
+from collectors.benchmarks.rows import BATCH_NOTE, moment, read_objects, read_rows
 from collectors.errors import BadRow
-from collectors.units import MS_PER_S
 
 FORMAT = "llama-bench"
 FILE = "the output of `llama-bench` (`-o json`, `jsonl`, `csv` or `md`) or `llama-batched-bench`"
@@ -24,7 +23,6 @@ NOTES = (
     "A test is the prefill of a prompt or the generation of tokens, one request at a time: TTFT is the prefill alone.",
     "The engine runs in process: no HTTP, no tokenisation of the requests, so latencies are lower than a server's.",
 )
-BATCHED_NOTE = "all sequences start together: no closed loop, in which they are spread over an answer"
 _TESTS, _BATCHED = {"n_prompt", "n_gen", "avg_ts"}, {"pp", "tg", "pl", "speed_tg"}
 _TEST = re.compile(r"(?:pp(?P<pp>\d+))?\+?(?:tg(?P<tg>\d+))?(?:\s*@\s*d(?P<depth>\d+))?")
 _SPEED = re.compile(r"([\d.]+)\s*(?:±|\+/-)?")
@@ -104,7 +102,7 @@ def _test(file: str, row: int, fields: Fields) -> BenchmarkRun:
     depth, speed = fields.number("n_depth") or 0.0, fields.number("avg_ts")
     if not speed or not (sent or generated):
         raise BadRow("neither a length nor a speed is stated")
-    took = _one((sent + generated) / speed)
+    took = mean_alone((sent + generated) / speed)
     rate = speed / (sent + generated)
     return BenchmarkRun(
         file=file,
@@ -122,7 +120,7 @@ def _test(file: str, row: int, fields: Fields) -> BenchmarkRun:
         osl_mean=generated or 1.0,  # the prefill ends with one
         prefix_cached_tokens=depth or None,
         ttft_ms=took if not generated else NOT_STATED,
-        tpot_ms=took if generated == 1 else _one(1.0 / speed) if not sent else NOT_STATED,
+        tpot_ms=took if generated == 1 else mean_alone(1.0 / speed) if not sent else NOT_STATED,
         e2e_ms=took if sent and generated else NOT_STATED,
         requests_per_s=rate,
         output_tokens_per_s=rate * generated if generated else None,
@@ -146,15 +144,11 @@ def _batched(file: str, row: int, fields: Fields) -> BenchmarkRun:
         osl_mean=generated,
         requests_completed=None if batch is None else int(batch),
         duration_s=total,
-        ttft_ms=_one(prefill) if prefill else NOT_STATED,
-        tpot_ms=_one(batch / speed) if batch and speed else NOT_STATED,
-        e2e_ms=_one(total) if total else NOT_STATED,
-        requests_per_s=batch / total if batch and total else None,
+        ttft_ms=mean_alone(prefill or None),
+        tpot_ms=mean_alone(quotient(batch, speed)),
+        e2e_ms=mean_alone(total or None),
+        requests_per_s=quotient(batch, total),
         output_tokens_per_s=batch * generated / total if batch and generated and total else None,
         total_tokens_per_s=fields.number("speed"),
-        notes=(BATCHED_NOTE,),
+        notes=(BATCH_NOTE,),
     )
-
-
-def _one(seconds: float) -> LatencyStats:
-    return LatencyStats(mean=seconds * MS_PER_S)

@@ -9,10 +9,9 @@ import re
 from collections.abc import Iterator
 
 from collectors.benchmarks.documents import Document
-from collectors.benchmarks.fields import Fields
-from collectors.benchmarks.records import NOT_STATED, BenchmarkRun, Imported, LatencyStats
+from collectors.benchmarks.fields import Fields, mean_alone, quotient
+from collectors.benchmarks.records import BenchmarkRun, Imported
 from collectors.benchmarks.rows import both_throughputs, drafts_note, engine_of, read_objects, read_rows
-from collectors.units import MS_PER_S
 
 FORMAT = "SGLang batches"
 FILE = "the JSON Lines of `bench_one_batch`, `bench_one_batch_server` or `bench_offline_throughput`"
@@ -88,10 +87,10 @@ def _batch(file: str, row: int, fields: Fields) -> BenchmarkRun:
         osl_mean=generated,
         duration_s=total,
         requests_completed=None if batch is None else int(batch),
-        ttft_ms=_one(ttft),
-        tpot_ms=_one(step),
-        e2e_ms=_one(total),
-        requests_per_s=batch / total if batch and total else None,
+        ttft_ms=mean_alone(ttft),
+        tpot_ms=mean_alone(step),
+        e2e_ms=mean_alone(total),
+        requests_per_s=quotient(batch, total),
         output_tokens_per_s=batch * generated / total if batch and generated and total else None,
         total_tokens_per_s=fields.number("overall_throughput", "total_throughput"),
         notes=drafts_note(fields.number("acc_length") if _positive(fields, "acc_length") else None),
@@ -102,10 +101,6 @@ def _positive(fields: Fields, key: str) -> bool:
     """Whether a figure is there: -1 stands for none."""
     value = fields.values.get(key)
     return isinstance(value, int | float) and value > 0
-
-
-def _one(seconds: float | None) -> LatencyStats:
-    return NOT_STATED if seconds is None else LatencyStats(mean=seconds * MS_PER_S)
 
 
 def _offline(file: str, row: int, fields: Fields) -> BenchmarkRun:
@@ -119,8 +114,8 @@ def _offline(file: str, row: int, fields: Fields) -> BenchmarkRun:
         tool=FORMAT,
         engine=engine_of(fields.text("backend")) or ENGINE,
         mode="offline",
-        isl_mean=sent / completed if sent and completed else None,
-        osl_mean=generated / completed if generated and completed else None,
+        isl_mean=quotient(sent, completed),
+        osl_mean=quotient(generated, completed),
         duration_s=fields.number("total_latency"),
         requests_completed=completed,
         requests_per_s=fields.number("request_throughput"),

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from collectors.benchmarks.documents import Document
 from collectors.benchmarks.fields import Fields, latency_stats
 from collectors.benchmarks.records import BenchmarkRun, Imported
-from collectors.benchmarks.rows import read_rows
+from collectors.benchmarks.rows import BATCH_NOTE, read_rows
 from collectors.units import MS_PER_S
 
 FORMAT = "vLLM bench throughput or latency"
@@ -22,7 +22,6 @@ NOTES = (
     "The JSON states no lengths, and neither GPUs nor parallelism: state them before comparing, or paste what is "
     "printed with the line of options above it.",
 )
-BATCH = "all sequences of a batch start together: no closed loop, in which they are spread over an answer"
 _THROUGHPUT = re.compile(
     r"Throughput:\s+([\d.]+) requests/s(?:,\s+([\d.]+) (?:total )?tokens/s)?(?:,\s+([\d.]+) output tokens/s)?"
 )
@@ -106,7 +105,7 @@ def _point(file: str, row: int, fields: Fields) -> BenchmarkRun:
         requests_per_s=fields.number("requests_per_second"),
         output_tokens_per_s=fields.number("output_tokens_per_second"),
         total_tokens_per_s=fields.number("tokens_per_second"),
-        notes=(BATCH,) if latency else (),
+        notes=(BATCH_NOTE,) if latency else (),
     )
 
 
