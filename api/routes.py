@@ -1,7 +1,5 @@
 """The HTTP API: what the command line answers, to programs. Faults are problem details (RFC 9457)."""
 
-from __future__ import annotations
-
 from collections.abc import Awaitable, Callable, Collection
 from datetime import date
 from functools import partial

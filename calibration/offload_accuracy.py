@@ -5,8 +5,6 @@ bytes and of computing was fitted to them; of loading, start and bandwidth are t
 as no two sources measured the same link.
 """
 
-from __future__ import annotations
-
 import csv
 import sys
 from collections.abc import Iterator

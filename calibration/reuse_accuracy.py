@@ -4,8 +4,6 @@
 as lines ``[time, input, output, session, [blocks]]``.
 """
 
-from __future__ import annotations
-
 import csv
 import gzip
 import json

@@ -1,7 +1,5 @@
 """Money as a customer reads it: in a currency at a dated rate, written as in a country. The engine stays in USD."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import date

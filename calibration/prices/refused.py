@@ -1,7 +1,5 @@
 """Rows of a price source that are not taken, with the reason; the sentence is made here, at the edge."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Literal
 

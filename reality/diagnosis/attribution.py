@@ -1,8 +1,6 @@
 """What made the gap between plan and measurement: the engine fitted to what traffic and deployment leave over, then the
 Shapley value of every difference, and the remainder that none of them explains."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace

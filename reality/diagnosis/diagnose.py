@@ -1,7 +1,5 @@
 """One diagnosis: read, judge the limits, split the gap to the plan, look for what helps, learn from the past."""
 
-from __future__ import annotations
-
 import math
 import time
 from collections.abc import Callable, Sequence

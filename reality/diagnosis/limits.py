@@ -4,8 +4,6 @@ A histogram counts exactly at the ends of its buckets. Inside one, requests are 
 the measured traffic; without such a run as evenly in the logarithm.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

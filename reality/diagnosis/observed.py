@@ -1,7 +1,5 @@
 """What the plan assumed and what is measured, as two sets of circumstances, and in which of them they really differ."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace

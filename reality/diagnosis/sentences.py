@@ -1,7 +1,5 @@
 """A diagnosis in words: the headline, and what a terminal shows."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import assert_never
 

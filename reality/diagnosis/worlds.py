@@ -4,8 +4,6 @@ Replicas that differ (slower GPUs, more of the load) are simulated one kind afte
 arrivals, and their requests are put together. All runs have one seed: what differs is what was changed.
 """
 
-from __future__ import annotations
-
 import math
 import time
 from collections.abc import Mapping, Sequence

@@ -1,7 +1,5 @@
 """The options of every choice of the form, with the words that the page and the link show for them, and as typed."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Mapping
 from functools import cache

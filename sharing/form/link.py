@@ -3,8 +3,6 @@
 More is read than is written, for people and programs that write links: docs/LINKS.md.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache

@@ -1,7 +1,5 @@
 """Bars beside names: each alone, stacked, or to both sides of the answer as it is; hours stand beside each other."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import assert_never
 

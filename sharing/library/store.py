@@ -1,7 +1,5 @@
 """The door: a library that is opened, asked and written to. Each call is one transaction."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime

@@ -1,7 +1,5 @@
 """What stands in front of several instances of one server: nginx, or LiteLLM, with a weight for each by capacity."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from typing import Any
 

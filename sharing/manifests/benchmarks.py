@@ -1,7 +1,5 @@
 """Commands of load generators that would prove the plan: its lengths, its rate, its limits."""
 
-from __future__ import annotations
-
 import math
 import shlex
 from collections.abc import Mapping

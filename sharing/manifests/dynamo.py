@@ -1,7 +1,5 @@
 """NVIDIA Dynamo: the plan's deployment as a graph, and the plan's questions as a request for a graph."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from typing import Any

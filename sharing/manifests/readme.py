@@ -1,7 +1,5 @@
 """README.md of the folder: what was written, what was left out and why, what to fill in, what goes wrong."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 
 from sharing.manifests import drafting

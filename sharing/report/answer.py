@@ -1,7 +1,5 @@
 """The executive summary: the answer, the figures that a customer looks for first, and what to know about them."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from sharing.report.asked import length_text, limits_text

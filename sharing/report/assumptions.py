@@ -1,7 +1,5 @@
 """What the answer takes for granted, and who stated it: the customer, the product, or a source of the catalogue."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The bill of materials: systems, their space, power and links, the network and storage that they need, software."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from sharing.report.answer import instances

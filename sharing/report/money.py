@@ -1,7 +1,5 @@
 """How amounts stand in a report: in which currency, and how a sentence writes them. The engine computes in USD."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Protocol, TypeVar
 

@@ -1,7 +1,5 @@
 """Three proposals to decide between: lowest cost, the plan, and the plan that survives the loss of a system."""
 
-from __future__ import annotations
-
 from sharing.report.answer import layout
 from sharing.report.content import Block, Bullets, Cell, Column, Section, Table
 from sharing.report.money import amounts

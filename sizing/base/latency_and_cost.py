@@ -1,7 +1,5 @@
 """Latency and cost of one deployment in an answer, and whom it serves."""
 
-from __future__ import annotations
-
 from typing import Annotated
 
 from commandline.percentiles import key_of

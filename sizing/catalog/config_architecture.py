@@ -1,7 +1,5 @@
 """From config.json to :class:`Architecture`: which tensors the model has, family by family."""
 
-from __future__ import annotations
-
 from sizing.base.errors import InvalidModelConfig
 from sizing.catalog.config_fields import ConfigFields, checked_number, checked_whole
 from sizing.catalog.layer_plan import Layer, layer_plan

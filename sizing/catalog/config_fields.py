@@ -3,8 +3,6 @@
 Every problem is an InvalidModelConfig with one sentence that says what to change.
 """
 
-from __future__ import annotations
-
 import json
 import math
 import re

@@ -1,7 +1,5 @@
 """What a file is: which kind of model its ``architectures`` name, and which other files are taken for a config.json."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from typing import Any

@@ -1,7 +1,5 @@
 """What a configuration file or a name says of a model: the answer of ``python -m sizing model``."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated

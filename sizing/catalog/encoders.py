@@ -3,8 +3,6 @@
 They are stages beside a language model. Each row of ``encoders.yaml`` is a published config.json, counted as any other.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace

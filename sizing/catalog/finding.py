@@ -1,7 +1,5 @@
 """Models of the catalogue by what somebody types, as a picker shows them: ``python -m sizing models TEXT``."""
 
-from __future__ import annotations
-
 from typing import Annotated
 
 from sizing.base.format import large

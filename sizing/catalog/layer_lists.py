@@ -4,8 +4,6 @@ Each reader knows one spelling and returns None where the file does not use it. 
 is none of them is refused: layers that are taken for others change memory by a factor.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from typing import Any, Literal

@@ -3,8 +3,6 @@
 The spellings of lists over layers: :mod:`sizing.catalog.layer_lists`.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace

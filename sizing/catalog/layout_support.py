@@ -4,8 +4,6 @@ TP divides the attention heads, KV heads are copied where it exceeds them (vLLM 
 ``models/llama.py``); pipeline stages and expert parallelism are as each engine has them (``engine_layouts.csv``).
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import chain

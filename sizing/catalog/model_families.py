@@ -1,7 +1,5 @@
 """What a model family does where its config.json is silent; the facts are in ``model_families.yaml``."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache

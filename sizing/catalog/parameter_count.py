@@ -4,8 +4,6 @@ Sources of the shapes: the modelling code of transformers 5.23 and of the models
 the parameter counts of the catalogue (``tests/sizing/catalog``). Norm weights and biases are below 0.1 % and left out.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from sizing.catalog.layer_plan import Layer

@@ -1,7 +1,5 @@
 """How rented instances may be paid for: a term is a row here, and everything that tells terms apart asks this table."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import get_args

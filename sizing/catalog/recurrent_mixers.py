@@ -5,8 +5,6 @@ State = recurrent matrix + convolution window, in values per layer and sequence.
 transformers 5.23 (qwen3_next, nemotron_h, jamba), moonshotai Kimi-Linear and MiniMax-Text-01.
 """
 
-from __future__ import annotations
-
 from sizing.base.errors import InvalidModelConfig
 from sizing.catalog.config_fields import ConfigFields, checked_whole
 from sizing.catalog.model_families import family

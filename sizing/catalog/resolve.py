@@ -6,8 +6,6 @@ contains (a fine-tune named after its base), and last a name of which only the s
 when every candidate has the same architecture.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace

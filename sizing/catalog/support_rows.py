@@ -4,8 +4,6 @@
 with source and date; :mod:`sizing.catalog.support` puts them together.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache

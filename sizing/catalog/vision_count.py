@@ -5,8 +5,6 @@ width of the language model (Dosovitskiy et al. 2021; modelling code of transfor
 defaults: encoders of one family differ in size.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

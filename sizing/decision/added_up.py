@@ -4,8 +4,6 @@ Costs keep the digits that they have everywhere; where these would hide a differ
 these results are shown with every digit that they have.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable
 from functools import partial
 from typing import TypeVar

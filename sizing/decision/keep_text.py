@@ -1,7 +1,5 @@
 """What-ifs on the hardware of the plan, and odd columns, in words."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from types import MappingProxyType
 from typing import get_args

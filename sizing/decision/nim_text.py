@@ -1,7 +1,5 @@
 """NIM beside open source in words."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import get_args

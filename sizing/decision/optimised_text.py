@@ -1,7 +1,5 @@
 """Levers and NIM as text for a terminal."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from sizing.base.format import count, usd

@@ -1,7 +1,5 @@
 """Comparisons in words: names of inputs, the driver in one sentence, a table for a terminal and in Markdown."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any

@@ -4,8 +4,6 @@ The table depends on the model and on what the scenario allows, not on the load,
 later stage works on whole columns.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache

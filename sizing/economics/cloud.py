@@ -1,7 +1,5 @@
 """Rented instances: on demand, committed to for one or three years, or spot; whole instances, by the hour."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace

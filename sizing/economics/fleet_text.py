@@ -1,7 +1,5 @@
 """Spot instances, and base and burst, in sentences."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping
 from typing import assert_never
 

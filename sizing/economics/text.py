@@ -1,7 +1,5 @@
 """The cost of a plan in words: a few sentences, a page for a terminal, and Markdown."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from typing import get_args
 

@@ -6,8 +6,6 @@ each, by the same load model and limits: it is where the plan's own answer start
 The largest value that fits is found by growing steps and bisection.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Annotated, Literal, Protocol, TypeVar

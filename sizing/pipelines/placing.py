@@ -1,7 +1,5 @@
 """Stages on GPUs of their types: first fit by time and memory, and what is bought for them beside idle GPUs."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 

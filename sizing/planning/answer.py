@@ -1,7 +1,5 @@
 """The answer, sentence by sentence: what is bought, what it serves and how fast, what it costs, how sure."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass

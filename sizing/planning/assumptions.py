@@ -1,7 +1,5 @@
 """What an answer takes for granted about how requests are served, in words."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from types import MappingProxyType
 from typing import assert_never

@@ -1,7 +1,5 @@
 """GPUs that cannot serve the scenario, the nearest first; a change that would not help after all is not proposed."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Collection, Sequence
 from dataclasses import replace

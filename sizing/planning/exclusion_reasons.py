@@ -1,7 +1,5 @@
 """Why a GPU cannot serve the scenario, and the smallest change that would let it."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import replace

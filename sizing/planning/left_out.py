@@ -4,8 +4,6 @@ Of each kind the cheapest that the analytic screen has is held against what the 
 that either is as far from a simulation. Nothing is simulated: it is a hint what to look at, not an answer.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace

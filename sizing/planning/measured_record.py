@@ -1,7 +1,5 @@
 """What a measured record of one system says: systems = ceil(peak / measured requests/s), and the latencies measured."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from functools import cached_property
 

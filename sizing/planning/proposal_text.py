@@ -1,7 +1,5 @@
 """What is said of a proposal: its name, what it is made of, what speaks for it and what it gives up."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
 

@@ -1,7 +1,5 @@
 """What is said of the prefix caches of a plan."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from sizing.base.choices import Routing

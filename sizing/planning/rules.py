@@ -1,7 +1,5 @@
 """Warnings a careful architect would give about the chosen deployment; each names its source and, if any, a fix."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Iterator
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Warnings about deployments unlike anything that was measured: the GPU, the engine on it, the layout."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from sizing.base.constants import constant

@@ -3,8 +3,6 @@
 And about its kind: for whom it is made, what it needs, when it is to be had.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from sizing.base.choices import PriceBasis

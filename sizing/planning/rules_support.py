@@ -3,8 +3,6 @@
 A plan that counts on speculative decoding says what that saves, and what it rests on.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator
 

@@ -1,7 +1,5 @@
 """What an answer about support rests on, in sentences."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from types import MappingProxyType
 

@@ -1,7 +1,5 @@
 """What a deployment costs, and the cheapest hardware for each of thousands of candidates."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

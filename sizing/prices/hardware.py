@@ -8,8 +8,6 @@ GPUs of different systems reach each other's memory without the CPUs (InfiniBand
 Ethernet every step of a pipeline or tensor-parallel group would wait for it, and no provider or engine recommends it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase

@@ -4,8 +4,6 @@ Every price is for the same thing, a complete server or rack: GPUs, chassis, CPU
 of the whole of it at its maximum. So prices and powers of different GPUs can be compared.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from statistics import median
 from typing import NamedTuple

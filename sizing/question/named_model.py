@@ -1,7 +1,5 @@
 """What is said of a model that was named otherwise than in the catalogue."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from sizing.catalog.precisions import NamedPrecision

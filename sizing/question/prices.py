@@ -1,7 +1,5 @@
 """Which system and which GPU the prices of a scenario belong to: each to one, never to all."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 

@@ -6,8 +6,6 @@ threshold is the load per instance from which it could outgrow what is running w
 The question is that of aggregated instances: no single count describes the two kinds of disaggregated pools.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace

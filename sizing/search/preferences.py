@@ -5,8 +5,6 @@ itself, none of what else there is: so the order stays an order, and what comes 
 dearer by that measure with a looser limit or less load. Factors multiply.
 """
 
-from __future__ import annotations
-
 import numpy as np
 from numpy.typing import NDArray
 

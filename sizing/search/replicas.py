@@ -1,7 +1,5 @@
 """The deployment a scenario's plan chooses, as a fleet that can be simulated; and its traffic."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from typing import ClassVar
 

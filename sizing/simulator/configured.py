@@ -1,7 +1,5 @@
 """A configuration as a replica of the simulator: engine defaults, the KV cache that memory leaves, step times."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 from typing import NamedTuple

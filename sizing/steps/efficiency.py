@@ -4,8 +4,6 @@ Every family and engine is the default times a factor fitted with shrinkage, so 
 near its parent and one with none is the parent. See ``docs/ACCURACY.md`` for how they were fitted.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache

@@ -1,7 +1,5 @@
 """What the datasheet says of each candidate's hardware, as columns; nothing fitted."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """What each candidate's hardware does per second: datasheet columns times the fitted efficiencies, and fixed times."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property

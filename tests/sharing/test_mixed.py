@@ -1,7 +1,5 @@
 """A mix of GPU types in the form, in links and in a report."""
 
-from __future__ import annotations
-
 import pytest
 
 from sharing.form.check import faults

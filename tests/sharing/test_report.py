@@ -1,7 +1,5 @@
 """What a report says: every figure is the plan's, and no money is in it that was not released."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterator

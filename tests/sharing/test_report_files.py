@@ -1,7 +1,5 @@
 """HTML, Markdown and PDF of a report: complete, inert, and without a request to anywhere."""
 
-from __future__ import annotations
-
 import io
 import re
 import struct

@@ -1,7 +1,5 @@
 """Latency over the load in a report: a curve beside what decided the plan says how far it is off, or is not drawn."""
 
-from __future__ import annotations
-
 import pytest
 
 from sharing.formats.chart_shape import ends_of_marks

@@ -1,7 +1,5 @@
 """Pages and slides as a reader sees them: drawn to pictures, compared with those that were looked at, and filled."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from types import SimpleNamespace
 

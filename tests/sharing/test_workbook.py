@@ -1,7 +1,5 @@
 """The workbook of a report: what is in it, that texts stay texts, and that no money is in it that was not released."""
 
-from __future__ import annotations
-
 import io
 import time
 import zipfile

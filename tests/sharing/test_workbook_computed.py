@@ -1,7 +1,5 @@
 """The workbook, computed anew by LibreOffice after a change of inputs, says what the engine says."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from functools import cache
 from itertools import pairwise

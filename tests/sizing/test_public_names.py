@@ -1,7 +1,5 @@
 """What ``import sizing`` gives to a script or notebook."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

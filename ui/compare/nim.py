@@ -1,7 +1,5 @@
 """NVIDIA NIM beside the open-source engine inside it."""
 
-from __future__ import annotations
-
 import streamlit as st
 
 from sizing.base.errors import SizingError

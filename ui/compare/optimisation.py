@@ -3,8 +3,6 @@
 How far the levers are moved are what-ifs that the session keeps.
 """
 
-from __future__ import annotations
-
 import streamlit as st
 
 from sharing.form.asked import AskedNumber

@@ -1,7 +1,5 @@
 """The Compare page below its guard."""
 
-from __future__ import annotations
-
 from functools import partial
 
 import streamlit as st

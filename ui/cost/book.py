@@ -1,7 +1,5 @@
 """What the customer pays: choices that a link carries, and a book of prices and constants that stays in the session."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

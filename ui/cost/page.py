@@ -3,8 +3,6 @@
 For a projector, the page is the sentences and the charts alone.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 from functools import partial
 

@@ -1,7 +1,5 @@
 """The price book: list prices and negotiated ones of systems and rented GPUs, typed over, kept in the session."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from datetime import UTC, date, datetime
 

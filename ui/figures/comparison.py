@@ -1,7 +1,5 @@
 """Scenarios side by side: small multiples of cost, latency, power and memory, and their numbers as a table."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from textwrap import wrap

@@ -1,7 +1,5 @@
 """Weight formats and levers as tables: what each would buy, what is published on it, and what it rests on."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Which model: one of the catalogue, a size in billions, or a config.json."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Mapping
 from typing import Any

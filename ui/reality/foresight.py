@@ -1,7 +1,5 @@
 """When the load outgrows what the limits carry: read when the panel is opened, with what to order by when."""
 
-from __future__ import annotations
-
 import streamlit as st
 
 from collectors.backends.backend import Backend

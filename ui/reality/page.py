@@ -1,7 +1,5 @@
 """The page below its guard: what is compared, then the comparison, which waits for a slow source by itself."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import streamlit as st

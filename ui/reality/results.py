@@ -1,7 +1,5 @@
 """A comparison on the page: sentence, reasons, figures, traffic, intervals, and what it rests on."""
 
-from __future__ import annotations
-
 import re
 from typing import Literal
 

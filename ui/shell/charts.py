@@ -1,7 +1,5 @@
 """A chart, and its numbers as a table and a CSV: the same on every page."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Any, Literal

@@ -1,7 +1,5 @@
 """Follow one number: its formula, the formula with this plan's numbers, and where both come from."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from functools import cache
 from urllib.parse import quote

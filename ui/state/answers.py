@@ -1,7 +1,5 @@
 """Answers to scenarios: computed once for everybody, and the last one that held in this session."""
 
-from __future__ import annotations
-
 import gc
 import threading
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """What the session says about costs: choices of the Cost page, and what was typed into its book of constants."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

@@ -1,7 +1,5 @@
 """A presentation in the product's look, or in the template of the company that shows it."""
 
-from __future__ import annotations
-
 import io
 import re
 import zipfile

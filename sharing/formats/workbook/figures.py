@@ -1,7 +1,5 @@
 """What the formulas come to at the planned inputs: written beside each, for readers that do not compute."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from functools import cached_property
 

@@ -1,7 +1,5 @@
 """What each running sequence adds to a step: learned from windows with different numbers of them, from others not."""
 
-from __future__ import annotations
-
 import hashlib
 import math
 from dataclasses import replace

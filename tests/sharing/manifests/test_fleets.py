@@ -1,7 +1,5 @@
 """The manifests of a mixed fleet: those of each fleet under names of its own, and the router in front of them."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 from functools import cache

@@ -1,7 +1,5 @@
 """The manifests of prefill and decode on two GPU types: each pool on its own nodes, by the same schemas as any."""
 
-from __future__ import annotations
-
 import pytest
 
 from sharing.manifests import manifests

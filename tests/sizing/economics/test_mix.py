@@ -1,7 +1,5 @@
 """A mixed fleet as something to pay for: the sum of its fleets, the same at every door."""
 
-from __future__ import annotations
-
 import json
 import math
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Prefill and decode on two GPU types as something to pay for: both pools, over all months, in one place."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

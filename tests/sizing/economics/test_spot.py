@@ -1,7 +1,5 @@
 """Spot instances: zones that fail by hand and by simulation, what time on demand costs, and what is said of it."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 from typing import Any

@@ -1,7 +1,5 @@
 """Prefill and decode on two GPU types: which engines and places join them, what is bought, and that limits hold."""
 
-from __future__ import annotations
-
 from functools import cache
 from typing import Any
 

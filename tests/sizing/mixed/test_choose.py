@@ -1,7 +1,5 @@
 """The cheapest split against every split there is, closed forms by hand, and what holds for any units."""
 
-from __future__ import annotations
-
 import math
 from itertools import groupby, product
 from types import SimpleNamespace

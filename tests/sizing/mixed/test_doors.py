@@ -1,7 +1,5 @@
 """One question, one answer at every door: what prices the mixed fleet, and what keeps one fleet and says so."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from dataclasses import replace

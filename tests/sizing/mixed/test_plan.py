@@ -1,7 +1,5 @@
 """A mix beside a plan: its parts are plans that hold the limits, it is held against one type, and bad input is said."""
 
-from __future__ import annotations
-
 import json
 import math
 from functools import cache

@@ -1,7 +1,5 @@
 """One question of the panel: a scenario, the answers that an expert accepts, and why."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from functools import cache

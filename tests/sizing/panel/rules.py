@@ -1,7 +1,5 @@
 """What holds for every answer, whatever was asked: what an expert is never seen to offer unasked."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass

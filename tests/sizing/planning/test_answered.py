@@ -1,7 +1,5 @@
 """A question with its own plan, and no other."""
 
-from __future__ import annotations
-
 import pickle
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """The fewest instances at which requests wait no longer than they may, against trying every count."""
 
-from __future__ import annotations
-
 import math
 
 import pytest

@@ -1,7 +1,5 @@
 """Typed sources: what they may take, when they end, and what a refusal tells whoever typed them."""
 
-from __future__ import annotations
-
 import itertools
 import time
 import tracemalloc

@@ -1,7 +1,5 @@
 """Plans for all sessions: asked once, kept, in turns, within limits; with real worker processes at the end."""
 
-from __future__ import annotations
-
 import os
 import signal
 import threading
