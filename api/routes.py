@@ -214,7 +214,7 @@ async def _answered(slots: Slots, compute: Callable[[], JsonAnswer]) -> Response
 
 
 def _printed(answer: JsonAnswer) -> str:
-    """What the command line prints."""
+    """The text that the command line prints for the same question, to the byte."""
     return f"{as_json(answer)}\n"
 
 

@@ -29,5 +29,5 @@ class RefusedRow:
 
     @property
     def sentence(self) -> str:
-        """What is said of it."""
+        """The row and the reason for which it is not taken, as a sentence."""
         return f"{self.row}: refused, {SENTENCES[self.reason]}."

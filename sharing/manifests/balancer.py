@@ -66,7 +66,7 @@ http {{
 
 
 def litellm(facts: ManifestFacts, weights: tuple[int, ...]) -> dict[str, Any]:
-    """One model of several deployments."""
+    """LiteLLM's configuration: each instance is a deployment of one model, with its weight."""
     served, path = facts.checkpoint.served_as, API.get(facts.engine.id, "/v1")
     deployments = [
         {

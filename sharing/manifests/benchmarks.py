@@ -21,7 +21,7 @@ URL = "URL-OF-THE-SERVER"
 
 
 def refuses(facts: ManifestFacts) -> TargetReason | None:
-    """Every plan can be measured."""
+    """None: every plan can be measured, whatever it runs on."""
     return None
 
 

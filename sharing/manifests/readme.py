@@ -70,7 +70,7 @@ def table(head: Sequence[str], rows: Iterator[Sequence[str]]) -> str:
 
 
 def files(written: Mapping[str, Sequence[str]]) -> Iterator[Sequence[str]]:
-    """A row for each file."""
+    """A row for each file: its name, its target and the version that it was written for."""
     for target, names in written.items():
         for name in names:
             yield f"`{name}`", data(target).title, data(target).version

@@ -156,7 +156,7 @@ def _storage(subject: ReportSubject, deployed: Deployed) -> Iterator[tuple[Cell,
 
 
 def _deployed(subject: ReportSubject, deployed: Deployed) -> Table:
-    """What runs on the hardware."""
+    """The table of what runs on the hardware: model, formats, engine and layout of the instances."""
     rows = [
         ("Model", subject.question.model.id),
         ("Weight format", precision_name(deployed.weight_precision)),

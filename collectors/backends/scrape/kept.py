@@ -39,6 +39,6 @@ def known_names() -> frozenset[str]:
 
 
 def kept(samples: Sequence[PageSample], overrides: Iterable[MetricCandidate] = ()) -> list[PageSample]:
-    """The samples to keep."""
+    """The samples of the metrics that a vocabulary or the source itself names; the rest of a page is dropped."""
     known, own = known_names(), {name for candidate in overrides for name in names_of(candidate)}
     return [sample for sample in samples if sample.name in known or sample.name in own]

@@ -28,7 +28,7 @@ class WorkbookFigures:
 
     @property
     def gpus(self) -> int:
-        """GPUs that run the model."""
+        """GPUs of all instances that are planned, spare ones included."""
         return sum(n * kind.gpus for n, kind in zip(self.instances, self.calculator.kinds, strict=True))
 
     @property
