@@ -5,6 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from sizing.base.errors import SizingError
+from sizing.decision.added_up import nim_added_up
 from sizing.decision.nim import NimComparison, nim_beside_open_source
 from sizing.decision.nim_text import nim_sentences
 from sizing.mixed.text import of_one_fleet
@@ -26,7 +27,7 @@ def draw_nim(key: str, currency: Currency) -> None:
     """What both need and cost, which profiles there are, and what is told of both."""
     try:
         with st.spinner("Planning with NIM and without"):
-            compared = currency.converted(nim_of(key))
+            compared = nim_added_up(currency.converted(nim_of(key)))
     except SizingError as error:
         draw_problems([str(error)])
         return
