@@ -5,7 +5,7 @@ from types import MappingProxyType
 from typing import get_args
 
 from sizing.base.format import count, requests_per_s, usd
-from sizing.decision.added_up import LEAST_DIFFERENCE
+from sizing.decision.added_up import read_alike
 from sizing.decision.keep_hardware import Kept, MovedInput, QuestionName
 from sizing.decision.odd import Odd, Side
 from sizing.decision.outcome import Outcome
@@ -65,7 +65,7 @@ def more_in_words(then: Outcome, now: Outcome, money: Money = usd) -> str:
     if now.usd_per_month is None or then.usd_per_month is None:
         return ""
     more = then.usd_per_month - now.usd_per_month
-    if abs(more) < LEAST_DIFFERENCE:
+    if read_alike(now.usd_per_month, then.usd_per_month):
         return "at the same cost"
     return f"{money(abs(more))} a month {'more' if more > 0 else 'less'}"
 

@@ -231,11 +231,11 @@ def driver_sentence(one: Compared, first: str, money: Money = usd) -> str:
     if one.usd_more is not None and abs(one.usd_more) < LEAST_DIFFERENCE:
         return f"{one.name}: costs as much as {first}{_more_in_use(one.gpus_more)}."
     if one.usd_more is not None:
-        total, part = _signed(one.usd_more, money), _of(largest.usd_per_month, money)
+        total, part = _signed(one.usd_more, money), _of(largest.usd_per_month, one.usd_more, money)
     elif one.gpus_more == 0:
         return f"{one.name}: needs as many GPUs as {first}."
     elif one.gpus_more is not None:
-        total, part = _signed(one.gpus_more, None), _of(largest.gpus, None)
+        total, part = _signed(one.gpus_more, None), _of(largest.gpus, one.gpus_more, None)
     else:
         return f"{one.name}: the difference to {first} is not known."
     others = len(one.drivers) - 1
@@ -245,7 +245,7 @@ def driver_sentence(one: Compared, first: str, money: Money = usd) -> str:
     if not others:
         return f"{one.name}: {total} than {first}."
     rest = "the other input" if others == 1 else f"the other {count(others)} inputs"
-    return f"{one.name}: {total} than {first}; {part} of it comes with {name_of(largest.key)}, the rest with {rest}."
+    return f"{one.name}: {total} than {first}; {part} with {name_of(largest.key)}, the rest with {rest}."
 
 
 def undercut_sentence(comparison: Comparison) -> str:
@@ -280,11 +280,15 @@ def _more_in_use(gpus: int | None) -> str:
     return f", with {count(abs(gpus))} {'fewer' if gpus < 0 else 'more'} GPU{'s' if abs(gpus) > 1 else ''} in use"
 
 
-def _of(part: float | None, money: Money | None) -> str | None:
-    """A part of a difference, of GPUs where no ``money`` writes it."""
+def _of(part: float | None, whole: float, money: Money | None) -> str | None:
+    """What of a ``whole`` difference one input brings, of GPUs where no ``money`` writes it: a part of it, or what goes
+    the other way."""
     if part is None:
         return None
-    return ("-" if part < 0 else "") + (f"{significant(abs(part))} GPUs" if money is None else money(abs(part)))
+    amount = f"{significant(abs(part))} GPUs" if money is None else money(abs(part))
+    if part * whole >= 0:
+        return f"{amount} of it comes"
+    return f"{amount} {'less' if part < 0 else 'more'} comes"
 
 
 def _signed(more: float, money: Money | None) -> str:

@@ -9,6 +9,7 @@ import pandas as pd
 import plotly.graph_objects as go
 import streamlit as st
 
+from ui.format import as_markdown
 from ui.shell.controls import draw_download
 from ui.shell.own_prices import WITHHELD
 from ui.shell.presenting import enlarged, is_presenting
@@ -86,6 +87,26 @@ def draw_rows(table: pd.DataFrame, *, key: str, alt: str, height: Literal["auto"
         longest = max((len(str(name)) for name in table["GPU"]), default=0)
         columns["GPU"] = st.column_config.TextColumn(width=max(GPU_PX, _CELL_PX + _LETTER_PX * longest))
     st.dataframe(table, hide_index=True, height=height, key=key, placeholder="", alt=alt, column_config=columns)
+
+
+def draw_wrapped(table: pd.DataFrame, *, alt: str) -> None:
+    """A small table whose cells show all of their text, in as many lines as it takes: a grid cuts it, or makes every
+    row as high as the longest."""
+    numbers = set(table.select_dtypes("number"))
+    shown = pd.DataFrame(
+        {as_markdown(str(name)): table[name] if name in numbers else table[name].map(_as_cell) for name in table}
+    )
+    styled = shown.style.format(_as_number, subset=shown.select_dtypes("number").columns)
+    st.table(styled, border="horizontal", hide_index=True, alt=alt)
+
+
+def _as_cell(value: Any) -> str:
+    return "" if value is None or value != value else as_markdown(str(value))  # NaN alone differs from itself
+
+
+def _as_number(value: Any) -> str:
+    """With separators and the digits that it has; empty where it is unknown."""
+    return "" if pd.isna(value) else f"{value:,.10g}"
 
 
 def grouped(table: pd.DataFrame) -> dict[str, Any]:

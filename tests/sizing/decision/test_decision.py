@@ -10,7 +10,7 @@ from sizing.base.errors import InvalidScenario, SizingError
 from sizing.base.result import MadeFor, Plan
 from sizing.catalog import gpus
 from sizing.decision.columns import ComparisonColumn, columns
-from sizing.decision.comparison import compare
+from sizing.decision.comparison import Compared, Driver, compare
 from sizing.decision.flips import NEAR, flips
 from sizing.decision.heat_map import two_inputs
 from sizing.decision.inputs import inputs_of, sizing_inputs
@@ -177,6 +177,25 @@ def test_drivers_are_shapley_values_worked_out_by_hand() -> None:
     assert sum(d.usd_per_month or 0.0 for d in one.drivers) == one.usd_more
     assert {d.key for d in comparison.differences} == {"workload.peak_rps", "workload.input_tokens"}
     assert "$16k of it comes with peak load, the rest with the other input" in driver_sentence(one, "base")
+
+
+@pytest.mark.parametrize(
+    ("whole", "part", "words"),
+    [
+        (31_000.0, 16_000.0, "$31k a month more than base; $16k of it comes with peak load"),
+        (-31_000.0, -16_000.0, "$31k a month less than base; $16k of it comes with peak load"),
+        (-2_000.0, 5_000.0, "$2,000 a month less than base; $5,000 more comes with peak load"),
+        (2_000.0, -5_000.0, "$2,000 a month more than base; $5,000 less comes with peak load"),
+    ],
+)
+def test_what_an_input_brings_is_told_without_a_sign(whole: float, part: float, words: str) -> None:
+    drivers = tuple(
+        Driver(key=key, usd_per_month=usd, gpus=None)
+        for key, usd in (("workload.peak_rps", part), ("workload.input_tokens", whole - part))
+    )
+    outcome = NOTHING.model_copy(update={"feasible": True})
+    one = Compared(name="other", outcome=outcome, usd_more=whole, gpus_more=None, drivers=drivers, exact=True)
+    assert words in driver_sentence(one, "base")
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,7 @@ from sizing.catalog.engines import engines
 from sizing.catalog.files import read_yaml
 from sizing.catalog.gpu_rows import gpus
 from sizing.catalog.precisions import precisions
+from sizing.decision.added_up import nim_added_up
 from sizing.decision.nim import NimComparison, NimTopic, Profile, nim_beside_open_source
 from sizing.decision.nim_text import nim_sentences
 from sizing.decision.outcome import Answers
@@ -136,3 +137,12 @@ def test_a_measured_record_is_refused() -> None:
     measured["measured"] = {"system": "dgx_h100", "rps_per_system": 2.4}
     with pytest.raises(InvalidScenario, match="holds for its own deployment alone"):
         compared(Scenario.model_validate(measured))
+
+
+@pytest.mark.parametrize(
+    ("gpu", "said"), [("h200_nvl", "H200 NVL 141GB comes with it for five years."), ("h100_sxm", "a month more.")]
+)
+def test_a_licence_that_comes_with_the_gpu_is_said_to(gpu: str, said: str) -> None:
+    sentence = nim_sentences(nim_added_up(compared(asked(gpus=[gpu]))))[1]
+    assert sentence.startswith(("NVIDIA AI Enterprise", "With NVIDIA AI Enterprise"))
+    assert sentence.endswith(said)
