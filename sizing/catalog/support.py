@@ -44,6 +44,7 @@ Kind = Literal[
     "layers",
     "dense",
     "experts_uneven",
+    "tensor",
     "pipeline",
     "pipeline_speculation",
     "experts",

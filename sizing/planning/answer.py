@@ -14,6 +14,7 @@ from sizing.base.latency_and_cost import Cost, Latencies
 from sizing.base.result import AnswerPart, AnswerSentence
 from sizing.base.units import PERCENT
 from sizing.catalog.drafts import Draft
+from sizing.catalog.payment_terms import TERMS
 from sizing.catalog.precisions import Precision
 from sizing.planning import media
 from sizing.planning.binding import Binding
@@ -239,7 +240,9 @@ def price(cost: Cost) -> str:
 
 def hardware_price(cost: Cost, a_month: str) -> str:
     """What an amount ``a_month`` is for: all that is bought, written off, and nothing else; or what is rented."""
-    of = "the rented instances" if cost.system_usd is None else "the hardware alone, before power and operation"
+    paid = "" if cost.payment is None else f", {TERMS[cost.payment].words}"
+    rented = f"the rented instances{paid}"
+    of = rented if cost.system_usd is None else "the hardware alone, before power and operation"
     return f"{a_month} a month for {of}."
 
 

@@ -36,7 +36,7 @@ def excluded(question: Question, evaluated: Evaluated, by_pools: Collection[str]
             continue
         fits = fitting.get(gpu.id, np.empty(0, dtype=np.intp))
         if not offered(question, gpu):
-            out.append(not_offered(gpu))
+            out.append(not_offered(question, gpu))
         elif not gpu.sizable:
             out.append(unknown(gpu))
         elif gpu.id not in enumerated:

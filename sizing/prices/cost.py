@@ -54,6 +54,7 @@ def cost_of(option: HardwareOption, systems: int, output_tokens_per_s: float, ou
         priced_by=option.priced_by,
         price_basis=option.price_basis,
         price_dates=option.dates,
+        payment=option.payment,
         system_usd=option.system_usd,
         purchase_usd=None if option.system_usd is None else count * option.system_usd,
         usd_per_hour=per_hour,
