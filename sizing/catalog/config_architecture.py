@@ -8,7 +8,7 @@ from sizing.catalog.layer_plan import Layer, layer_plan
 from sizing.catalog.model import LatentAttention
 from sizing.catalog.model_families import family, model_families
 from sizing.catalog.parameter_count import CONSTANT_STATE, Architecture
-from sizing.catalog.recurrent_mixers import recurrent_mixer, state_heads
+from sizing.catalog.recurrent_mixers import inner_width, recurrent_mixer, state_heads
 
 MAX_WIDTH, MAX_HEADS, MAX_VOCAB, MAX_EXPERTS = 10**6, 10**5, 10**7, 10**5
 """Largest sizes read from a config.json. Chosen: because each is at least ten times the largest of
@@ -42,9 +42,9 @@ def architecture(fields: ConfigFields) -> Architecture:
         query_rank=fields.whole("q_lora_rank", low=0, high=MAX_WIDTH) or hidden,
         **_indexer(fields, plan, compressed),
         recurrent=recurrent_mixer(fields, hidden, heads["heads"], kinds) if kinds & set(CONSTANT_STATE) else None,
-        shared_params=_shared_blocks(fields, hidden, plan, heads)
-        if any(layer.shared_weights for layer in plan)
-        else 0.0,
+        shared_params=_beside_layers(fields, hidden, plan, heads),
+        attention_expert=heads["kv_heads"] * heads["head_dim"] if kind == "jetmoe" else 0,
+        image_expert=_image_expert(fields),
         dense_beside_experts=any(
             fields.flag(key) for key in ("enable_moe_block", "residual_moe", "parallel_attn_mlp_res")
         )
@@ -111,6 +111,22 @@ def _heads_of_state(fields: ConfigFields, hidden: int) -> dict[str, int]:
     count, dim = state_heads(fields, hidden)
     numbers = dict.fromkeys(("heads", "kv_heads", "swa_kv_heads"), count)
     return numbers | dict.fromkeys(("head_dim", "v_head_dim", "swa_head_dim", "swa_v_head_dim"), dim)
+
+
+def _beside_layers(fields: ConfigFields, hidden: int, plan: tuple[Layer, ...], heads: dict[str, int]) -> float:
+    """Weights beside the layers: shared blocks (Zamba), or gated memory units (SambaY), two projections each."""
+    if any(layer.shared_weights for layer in plan):
+        return _shared_blocks(fields, hidden, plan, heads)
+    if family(fields) not in model_families().decoder_decoder:
+        return 0.0
+    return float(sum(layer.mixer == "none" for layer in plan) * 2 * hidden * inner_width(fields, hidden))
+
+
+def _image_expert(fields: ConfigFields) -> int:
+    """Width of the experts for images where a pair says both widths (ERNIE 4.5 VL); else 0."""
+    widths = fields.items("moe_intermediate_size")
+    pair = len(widths) == 2 and widths[0] != widths[1]
+    return checked_whole("moe_intermediate_size", widths[1], 1, 10**7) if pair else 0
 
 
 def _shared_blocks(fields: ConfigFields, hidden: int, plan: tuple[Layer, ...], heads: dict[str, int]) -> float:

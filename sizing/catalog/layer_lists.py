@@ -110,7 +110,7 @@ def named(fields: ConfigFields, count: int) -> list[Mixer] | None:
     """One name per layer, or the names of a period."""
     for key in NAME_LISTS:
         if (names := fields.items(key)) and not fields.items("hybrid_layer_ids"):
-            return [_mixer(key, name) for name in names[:MAX_LAYERS]]
+            return _all_named(fields, key, names[:MAX_LAYERS])
     for key in CYCLES:
         if names := fields.items(key):
             period = [_mixer(key, name) for name in names[:MAX_LAYERS]]
@@ -120,6 +120,15 @@ def named(fields: ConfigFields, count: int) -> list[Mixer] | None:
                 "sliding" if local and at == "full" else at for at in (period[i % len(period)] for i in range(count))
             ]
     return _typed(fields)
+
+
+_IN_INKLING = {"hybrid_sliding": "sliding", "hybrid": "full"}
+"""What Inkling calls attention, beside which its layers have convolutions: no Mamba stands in them."""
+
+
+def _all_named(fields: ConfigFields, key: str, names: list[Any]) -> list[Mixer]:
+    own = _IN_INKLING if family(fields).startswith("inkling") else {}
+    return [_mixer(key, own.get(name, name) if isinstance(name, str) else name) for name in names]
 
 
 def _mixer(key: str, name: Any) -> Mixer:
@@ -186,7 +195,18 @@ def by_rule(fields: ConfigFields, count: int) -> list[Mixer] | None:
     step = fields.whole("mamba_step", high=MAX_LAYERS)
     if step:
         return _plamo(fields, count, step)
+    if family(fields) in model_families().decoder_decoder:
+        return _sambay(fields, count)
     return None
+
+
+def _sambay(fields: ConfigFields, count: int) -> list[Mixer]:
+    """SambaY (Phi-4-mini-flash): Mamba and windows in turn, one full layer behind the middle, then layers that attend to
+    its keys and values, with gated memory units, which keep nothing, in place of Mamba (SambaYCache of its code)."""
+    step, half = fields.whole("mb_per_layer", high=MAX_LAYERS) or 2, count // 2
+    memory: tuple[Mixer, Mixer] = ("mamba", "none")
+    attends: tuple[Mixer, Mixer] = ("sliding", "full")
+    return [attends[i >= half] if i % step else memory[i > half] for i in range(count)]
 
 
 def _plamo(fields: ConfigFields, count: int, step: int) -> list[Mixer]:
@@ -246,7 +266,7 @@ def by_class(fields: ConfigFields, count: int) -> list[Mixer] | None:
     """The layers as the class of transformers lays them out where the file is silent, last of all."""
     for key in ("layer_types", "layers_block_type"):
         if names := fields.class_list(key, count):
-            mixers = [_mixer(key, name) for name in names]
+            mixers = _all_named(fields, key, names)
             # A window that the file sets to null is none, whatever the class lays out.
             return ["full" if mixer == "sliding" and not _has_window(fields) else mixer for mixer in mixers]
     return None

@@ -83,6 +83,8 @@ def _mixers(fields: ConfigFields, count: int) -> list[Mixer]:
     if mixers is None:
         refuse_unplaced_state(fields)
         mixers = ["full"] * count
+    if kind in model_families().last_full:
+        mixers[-1:] = ["full"]
     crossing = fields.items("cross_attention_layers") or fields.class_list("cross_attention_layers", count)
     return ["cross" if i in crossing else mixer for i, mixer in enumerate(mixers)]
 
@@ -159,9 +161,10 @@ def _multiplied(fields: ConfigFields, count: int) -> list[int]:
 def _reusing_kv(fields: ConfigFields, plan: list[Layer]) -> tuple[Layer, ...]:
     """The last ``num_kv_shared_layers`` layers reuse earlier keys and values; with ``use_double_wide_mlp`` their MLP is
     twice as wide (Gemma4TextMLP of transformers). With ``use_cla`` all but every ``cla_share_factor``-th layer reuse
-    those of the layer before (cross-layer attention of Hunyuan-Large)."""
+    those of the layer before (cross-layer attention of Hunyuan-Large). In a decoder-decoder (SambaY) the second half
+    attends to the one full layer between both."""
     shared = fields.whole("num_kv_shared_layers", low=0, high=MAX_LAYERS) or 0
-    first = len(plan) - shared
+    first = len(plan) // 2 + 2 if family(fields) in model_families().decoder_decoder else len(plan) - shared
     wide = 2 * (fields.whole("intermediate_size") or 0) if fields.flag("use_double_wide_mlp") else None
     factor = fields.whole("cla_share_factor", high=MAX_LAYERS) or 1
     if not fields.flag("use_cla", default=fields.raw("use_cla") is None):
@@ -191,15 +194,31 @@ def _from_blocks(fields: ConfigFields) -> tuple[Layer, ...] | None:
         return tuple(BLOCK_LETTERS[letter] for letter in letters)
     if fields.items("block_configs"):
         return tuple(_searched_block(fields, block) for block in fields.items("block_configs")[:MAX_LAYERS])
-    if fields.items("compress_ratios"):
+    if compressed := _compress_ratios(fields):
         count = fields.needed("layers", high=MAX_LAYERS)
-        ratios = [checked_whole("compress_ratios", r, 0, 1 << 20) for r in fields.items("compress_ratios")[:count]]
+        ratios = [checked_whole("compress_ratios", r, 0, 1 << 20) for r in compressed[:count]]
         mlps = _mlps(fields, len(ratios))
         return tuple(
             Layer(mixer="full" if ratio else "sliding", mlp=mlp, compress_ratio=ratio)
             for ratio, mlp in zip(ratios, mlps, strict=True)
         )
     return None
+
+
+_COMPRESSION = {"compressed_sparse_attention": 4, "heavily_compressed_attention": 128}
+"""What transformers calls the two ratios of DeepSeek-V4, which ``compress_rates`` may change."""
+
+
+def _compress_ratios(fields: ConfigFields) -> list[Any]:
+    """Tokens that share a cached entry in each layer, 0 for a window alone; empty where nothing is compressed."""
+    names = fields.items("layer_types")
+    if fields.items("compress_ratios") or not any(isinstance(name, str) and name in _COMPRESSION for name in names):
+        return fields.items("compress_ratios")
+    rates = {**_COMPRESSION, **fields.section("compress_rates"), "sliding_attention": 0}
+    strange = next((name for name in names if name not in rates), None)
+    if strange is not None:
+        reject("layer_types", strange, f"one of {', '.join(rates)}")
+    return [rates[name] for name in names]
 
 
 def _searched_block(fields: ConfigFields, block: Any) -> Layer:
@@ -232,32 +251,53 @@ def _searched_block(fields: ConfigFields, block: Any) -> Layer:
 def _mlps(fields: ConfigFields, count: int) -> list[Mlp]:
     """Which layers route tokens to experts; all dense when the file names no experts."""
     ffn = fields.section("ffn_config")
-    has_experts = fields.whole("experts", low=0, high=10**5) or ffn.get("moe_num_experts")
+    has_experts = (fields.whole("experts", low=0, high=10**5) or 0) > 1 or ffn.get("moe_num_experts")
     if not has_experts or fields.raw("is_moe") is False:
         return ["dense"] * count
+    return _listed_mlps(fields, count) or _mlps_by_rule(fields, count)
+
+
+_MLP_LISTS: tuple[tuple[str, tuple[str | int, ...]], ...] = (
+    ("mlp_layer_types", ("sparse", "moe", "hash_moe")),
+    ("moe_layer_freq", (1, True)),
+    ("is_moe_layer", (1, True)),
+)
+"""Fields with one entry per layer, and those that mean experts."""
+
+
+def _listed_mlps(fields: ConfigFields, count: int) -> list[Mlp] | None:
+    """Which layers have experts where a list says it: first of the file, under any name, then of its class."""
     places = fields.text("moe_layers_enum").replace(" ", "")
-    if places and re.fullmatch(
-        r"\d{1,4}(,\d{1,4})*", places
-    ):  # Step-3 writes the places of its routed layers as a text
+    if places and re.fullmatch(r"\d{1,4}(,\d{1,4})*", places):  # Step-3 writes the places of its routed layers as a text
         routed_at = {int(place) for place in places.split(",")}
         return ["moe" if i in routed_at else "dense" for i in range(count)]
-    for key, routed in (("mlp_layer_types", ("sparse", "moe")), ("moe_layer_freq", (1, True))):
-        listed = fields.items(key) or fields.class_list(key, count)
-        if len(listed) >= count and set(map(str, listed)) <= {*map(str, routed), "dense", "0", "False"}:
-            return ["moe" if kind in routed else "dense" for kind in listed[:count]]
-    moe = [i >= (fields.whole("leading_dense_layers", low=0, high=MAX_LAYERS) or 0) for i in range(count)]
+    for of in (lambda key: fields.items(key), lambda key: fields.class_list(key, count)):
+        for key, routed in _MLP_LISTS:
+            listed = of(key)
+            if len(listed) >= count and set(map(str, listed)) <= {*map(str, routed), "dense", "0", "False"}:
+                return ["moe" if kind in routed else "dense" for kind in listed[:count]]
+    return None
+
+
+def _mlps_by_rule(fields: ConfigFields, count: int) -> list[Mlp]:
+    """Which layers have experts by place: behind the dense ones, every so many, within a range."""
+    first = fields.whole("leading_dense_layers", low=0, high=MAX_LAYERS) or 0
     start = fields.whole("moe_layer_start_index", low=0, high=MAX_LAYERS) or 0
-    step = fields.whole("interleave_moe_layer_step", high=MAX_LAYERS)
-    step = step or fields.whole("decoder_sparse_step", high=MAX_LAYERS)
-    period = fields.whole("expert_layer_period", high=MAX_LAYERS)
+    end = fields.whole("moe_layer_end_index", low=-1, high=MAX_LAYERS)
+    last = count - 1 if end is None or end < 0 else end
+    steps = ("interleave_moe_layer_step", "decoder_sparse_step", "moe_layer_interval")
+    step = next((n for key in steps if (n := fields.whole(key, high=MAX_LAYERS))), 1)
+    # DeepSeek counts from the first layer; a list is read already.
+    every = fields.whole("moe_layer_freq", low=0, high=MAX_LAYERS) if type(fields.raw("moe_layer_freq")) is int else 1
+    period = fields.whole("expert_layer_period", high=MAX_LAYERS) or 1
     offset = fields.whole("expert_layer_offset", low=0, high=MAX_LAYERS) or 0
     dense_only = fields.items("mlp_only_layers")
     return [
         "moe"
-        if moe[i]
-        and i >= start
-        and (step is None or (i + 1) % step == 0)
-        and (period is None or i % period == offset)
+        if max(first, start) <= i <= last
+        and (i + 1) % step == 0
+        and i % (every or 1) == 0
+        and (period == 1 or i % period == offset)
         and i not in dense_only
         else "dense"
         for i in range(count)

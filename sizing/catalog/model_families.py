@@ -26,6 +26,8 @@ class ModelFamilies:
     parallel_mamba: frozenset[str]
     shared_blocks: frozenset[str]
     doubled_layers: frozenset[str]
+    decoder_decoder: frozenset[str]
+    last_full: frozenset[str]
     sliding_pattern: Mapping[str, int]
     full_interval: Mapping[str, int]
     full_first: Mapping[str, int]

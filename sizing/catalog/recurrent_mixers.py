@@ -44,7 +44,7 @@ def recurrent_mixer(fields: ConfigFields, hidden: int, heads: int, kinds: frozen
     return Recurrent(params=float(5 * hidden * heads * dim), state=float(heads * dim * dim))
 
 
-_FIRST_MAMBA = frozenset({"mamba", "falcon_mamba", "zamba", "jamba"})
+_FIRST_MAMBA = frozenset({"mamba", "falcon_mamba", "zamba", "jamba", "phi4flash"})
 
 
 def _is_second(fields: ConfigFields, kind: str) -> bool:
@@ -60,7 +60,7 @@ def state_heads(fields: ConfigFields, hidden: int) -> tuple[int, int]:
     """Heads of a model without attention and their width, by which engines split its layers: those of Mamba 2 or RWKV,
     of Mamba 1 its channels in groups of 64 (chosen: the width of a head of Mamba 2)."""
     width = fields.whole("head_dim", high=WIDE) or fields.whole("headdim", high=WIDE) or 64
-    inner = hidden if family(fields).startswith("rwkv") else _inner(fields, hidden)
+    inner = hidden if family(fields).startswith("rwkv") else inner_width(fields, hidden)
     return fields.whole("num_heads", high=WIDE) or max(1, inner // width), width
 
 
@@ -113,9 +113,11 @@ def _plamo(fields: ConfigFields, hidden: int) -> Recurrent:
     return Recurrent(params=float(params), state=inner * size + window, convolution=window)
 
 
-def _inner(fields: ConfigFields, hidden: int) -> int:
+def inner_width(fields: ConfigFields, hidden: int) -> int:
     """Inner width of a Mamba mixer: as given, else a multiple of the model's."""
     given = fields.whole("mamba_d_ssm", high=WIDE) or fields.whole("d_inner", high=WIDE)
+    if family(fields) in ("mamba", "falcon_mamba") and fields.given("intermediate_size"):
+        given = fields.whole("intermediate_size")  # which Falcon Mamba publishes beside another ``expand``
     factors = (fields.whole(key, high=100) for key in ("mamba_expand", "expand"))
     return given or hidden * (next(filter(None, factors), None) or _of_state_space(fields, "expand", 2))
 
@@ -161,10 +163,10 @@ def _mamba2(fields: ConfigFields, hidden: int) -> Recurrent:
     count = _first(fields, ("mamba_num_heads", "mamba_n_heads", "n_mamba_heads"))
     if family(fields) == "mamba2" or "ssm_cfg" in fields.inner:
         dim = fields.whole("head_dim", high=WIDE) or _of_state_space(fields, "headdim", 64)
-        count = fields.whole("num_heads", high=WIDE) or _inner(fields, hidden) // dim
+        count = fields.whole("num_heads", high=WIDE) or inner_width(fields, hidden) // dim
     given = fields.whole("mamba_d_ssm", high=WIDE)
-    count = count or max(1, _inner(fields, hidden) // (dim or 64))
-    dim = dim or max(1, (given or _inner(fields, hidden)) // count)
+    count = count or max(1, inner_width(fields, hidden) // (dim or 64))
+    dim = dim or max(1, (given or inner_width(fields, hidden)) // count)
     size = _first(fields, ("ssm_state_size", "mamba_d_state", "state_size")) or _of_state_space(fields, "d_state", 128)
     groups = _first(fields, ("mamba_n_groups", "mamba_ngroups", "n_groups")) or _of_state_space(fields, "ngroups", 1)
     kernel = _first(fields, ("conv_kernel", "mamba_d_conv")) or 4
@@ -176,7 +178,7 @@ def _mamba2(fields: ConfigFields, hidden: int) -> Recurrent:
 
 def _mamba1(fields: ConfigFields, hidden: int) -> Recurrent:
     """Mamba 1 (Mamba, Falcon Mamba, Jamba, Zamba): expanded width x state size."""
-    inner = _inner(fields, hidden)
+    inner = inner_width(fields, hidden)
     size = _first(fields, ("mamba_d_state", "state_size")) or _of_state_space(fields, "d_state", 16)
     kernel = _first(fields, ("mamba_d_conv", "conv_kernel")) or 4
     # "auto" stands for the sixteenth part of the model's width.
