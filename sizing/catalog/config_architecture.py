@@ -33,7 +33,7 @@ def architecture(fields: ConfigFields) -> Architecture:
         tied=_tied(fields, kind),
         position_table=(fields.whole("max_context", high=10**8) or 0) if kind in families.learned_positions else 0,
         mlp_matrices=_mlp_matrices(fields, kind),
-        gated_output=fields.flag("mla_use_output_gate")
+        gated_output=any(fields.flag(key) for key in ("mla_use_output_gate", "use_gqa_gate", "gated_mla"))
         or fields.flag("attn_output_gate", default=kind in families.gated_output),
         shared_kv=fields.flag("attention_k_eq_v"),
         latent=_latent(fields, _head_dim(fields, hidden, heads["heads"])),
@@ -45,6 +45,7 @@ def architecture(fields: ConfigFields) -> Architecture:
         shared_params=_beside_layers(fields, hidden, plan, heads),
         attention_expert=heads["kv_heads"] * heads["head_dim"] if kind == "jetmoe" else 0,
         image_expert=_image_expert(fields),
+        ngram_table=_ngram_table(fields, hidden),
         dense_beside_experts=any(
             fields.flag(key) for key in ("enable_moe_block", "residual_moe", "parallel_attn_mlp_res")
         )
@@ -120,6 +121,21 @@ def _beside_layers(fields: ConfigFields, hidden: int, plan: tuple[Layer, ...], h
     if family(fields) not in model_families().decoder_decoder:
         return 0.0
     return float(sum(layer.mixer == "none" for layer in plan) * 2 * hidden * inner_width(fields, hidden))
+
+
+def _ngram_table(fields: ConfigFields, hidden: int) -> float:
+    """Weights of the tables of n-grams: of LongCat a multiple of the vocabulary as wide as the model; of Qwen4 in each of
+    ``ple_layer_ids`` a table a head, all together as wide as ``ple_embed_dim``.
+
+    Sources: meituan-longcat/LongCat-Flash-Lite (31.4 of 68.5 billion parameters), Qwen4ExpTextNGramEmbedding.
+    """
+    ratio = fields.raw("ngram_vocab_size_ratio")
+    if ratio is not None:
+        rows = checked_number("ngram_vocab_size_ratio", ratio, 0, 10**4) * fields.needed("vocab_size", high=MAX_VOCAB)
+        return rows * hidden
+    layers = len(fields.items("ple_layer_ids"))
+    rows = float(fields.whole("ngram_vocab_size_base", high=10**9) or 20_000_000) if layers else 0.0
+    return layers * rows * (fields.whole("ple_embed_dim", high=MAX_WIDTH) or hidden)
 
 
 def _image_expert(fields: ConfigFields) -> int:
@@ -249,6 +265,9 @@ def _mlp_widths(fields: ConfigFields, hidden: int, kind: str) -> dict[str, int]:
         raise InvalidModelConfig("config.json has experts but no num_experts_per_tok: say how many are used per token.")
     if experts > 1 and (per_token or 0) > experts:
         raise InvalidModelConfig(f"config.json uses {per_token:,} of {experts:,} experts: lower num_experts_per_tok.")
+    # Of the choices of LongCat-Flash some are experts that compute nothing, chosen as often as others on average.
+    zero = fields.whole("zero_expert_num", low=0, high=MAX_EXPERTS) or 0
+    per_token = max(1, round((per_token or 0) * experts / (experts + zero))) if zero and experts else per_token
     return {
         "intermediate": dense,
         "experts": experts if experts > 1 else 0,

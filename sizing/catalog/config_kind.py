@@ -97,10 +97,16 @@ def reject_other_files(config: Mapping[str, Any]) -> None:
             f"config.json says model_type “{shown(outer or kind)}”, whose layers are not understood: give the size of "
             "the model instead."
         )
-    if (fields.whole("loop_num_passes") or 1) > 1:
+    loops = next((key for key in _LOOPS if type(fields.raw(key)) is int and fields.raw(key) > 1), None)
+    if loops or (fields.whole("loop_num_passes") or 1) > 1:
         raise InvalidModelConfig(
-            "This model runs some layers several times (loop_num_passes): such models are not sized yet."
+            f"This model runs some layers several times ({loops or 'loop_num_passes'}): such models are not sized yet; "
+            "name one whose layers run once."
         )
+
+
+_LOOPS = ("num_loops", "total_ut_steps", "n_recurrent_loops", "num_recurrent_loops", "mean_recurrence")
+"""How often layers run one after the other: Nanbeige 4.2, Ouro, Dory, Huginn. Each pass keeps keys of its own."""
 
 
 def _is_tokenizer(config: Mapping[str, Any]) -> bool:

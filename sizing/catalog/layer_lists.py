@@ -51,6 +51,7 @@ ATTENDING = (
     "full_attn_layers",
     "global_attn_idx",
     "hybrid_layer_ids",
+    "gqa_layers",
 )
 """Fields with the places of the layers that attend to everything, from 0; the others do what ``_others`` says."""
 
@@ -98,6 +99,7 @@ def refuse_unknown_lists(fields: ConfigFields) -> None:
 def refuse_unplaced_state(fields: ConfigFields) -> None:
     """Raise InvalidModelConfig for a file with the widths of Mamba layers that does not say which layers they are."""
     sizes = ("mamba_d_state", "ssm_state_size", "mamba_n_heads", "mamba_num_heads", "linear_num_value_heads")
+    sizes += ("linear_attn_config", "linear_num_heads", "lru_width", "conv_L_cache")
     given = next((key for key in sizes if key in fields.inner and fields.given(key)), None)
     if given:
         raise InvalidModelConfig(

@@ -37,6 +37,7 @@ class Architecture:
     ``shared_params`` are weights that stand beside the layers: blocks that several apply (Zamba), with their adapters.
     ``attention_expert`` is the width of query and output of one expert that attends (JetMoE: keys and values are common
     to them); ``image_expert`` that of experts of their own for images, of which no token of text uses one.
+    ``ngram_table`` are weights looked up by the tokens before this one (LongCat-Flash-Lite, Qwen3.8-Flash-Next).
     ``layer_input`` is the width of an embedding of its own that each layer adds, from a table of ``layer_input_vocab``.
     """
 
@@ -78,6 +79,7 @@ class Architecture:
     shared_query: int = 0
     attention_expert: int = 0
     image_expert: int = 0
+    ngram_table: float = 0.0
 
 
 def attention_params(a: Architecture, layer: Layer) -> float:
@@ -174,8 +176,8 @@ def total_params(a: Architecture) -> float:
 
 
 def lookup_params(a: Architecture) -> float:
-    """Weights of the per-layer embeddings: looked up, not multiplied."""
-    return float(a.layer_input_vocab * a.layer_input * len(a.plan))
+    """Weights of the per-layer embeddings and of n-grams: looked up, not multiplied."""
+    return float(a.layer_input_vocab * a.layer_input * len(a.plan)) + a.ngram_table
 
 
 def active_params(a: Architecture) -> float:

@@ -27,7 +27,7 @@ def recurrent_mixer(fields: ConfigFields, hidden: int, heads: int, kinds: frozen
         return _gated_linear_recurrence(fields, hidden, heads)
     if fields.whole("linear_num_value_heads"):
         return _gated_delta_net(fields, hidden)
-    if fields.section("linear_attn_config"):
+    if fields.section("linear_attn_config") or fields.given("kda_lower_bound"):
         return _kimi_delta_attention(fields, hidden, heads)
     if kind == "plamo2":
         return _plamo(fields, hidden)
@@ -144,15 +144,22 @@ def _gated_delta_net(fields: ConfigFields, hidden: int) -> Recurrent:
 
 
 def _kimi_delta_attention(fields: ConfigFields, hidden: int, heads: int) -> Recurrent:
-    """Kimi Linear (KDA): query, key, value, output, and two gates that are full rank or of head width."""
-    section = fields.section("linear_attn_config")
+    """Kimi Linear and Ling 3 (KDA): query, key, value, output, and two gates that are full rank or of head width."""
+    section = fields.section("linear_attn_config") or {
+        "num_heads": fields.raw("linear_num_heads") or heads,
+        "head_dim": fields.raw("linear_head_dim") or fields.raw("head_dim") or 128,
+        "short_conv_kernel_size": fields.raw("short_conv_kernel_size") or fields.raw("linear_conv_kernel_dim") or 4,
+    }
     count = checked_whole("linear_attn_config.num_heads", section.get("num_heads", heads), 1, WIDE)
     dim = checked_whole("linear_attn_config.head_dim", section.get("head_dim", 128), 1, WIDE)
     kernel = checked_whole("short_conv_kernel_size", section.get("short_conv_kernel_size", 4), 1, 1000)
     width = count * dim
-    low_rank_gate = hidden * dim + dim * width
-    output_gate = hidden * width if section.get("use_full_rank_gate") is True else low_rank_gate
-    params = 4 * hidden * width + low_rank_gate + output_gate + hidden * count + 3 * width * kernel
+    low_rank, full = hidden * dim + dim * width, hidden * width
+    both_full = fields.flag("no_kda_lora") or fields.flag("kda_use_full_proj")
+    gates = (full if both_full else low_rank) + (
+        full if both_full or section.get("use_full_rank_gate") is True else low_rank
+    )
+    params = 4 * hidden * width + gates + hidden * count + 3 * width * kernel
     window = float(3 * width * (kernel - 1))
     return Recurrent(params=float(params), state=count * dim * dim + window, convolution=window)
 
