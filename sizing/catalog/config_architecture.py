@@ -77,6 +77,8 @@ def _mlp_matrices(fields: ConfigFields, kind: str) -> int:
     families = model_families()
     if fields.raw("position_encoding_2d") is not None:
         return 2  # the first ChatGLM, whose type later ones share
+    if kind == "nomic_bert" and fields.given("activation_function"):
+        return 3 if "glu" in fields.text("activation_function") else 2
     if "glu" in fields.text("feed_forward_type") or fields.text("feed_forward_proj").startswith("gated"):
         return 3
     ungated = (
@@ -124,8 +126,8 @@ def _beside_layers(fields: ConfigFields, hidden: int, plan: tuple[Layer, ...], h
 
 
 def _ngram_table(fields: ConfigFields, hidden: int) -> float:
-    """Weights of the tables of n-grams: of LongCat a multiple of the vocabulary as wide as the model; of Qwen4 in each of
-    ``ple_layer_ids`` a table a head, all together as wide as ``ple_embed_dim``.
+    """Weights of the tables of n-grams: of LongCat a multiple of the vocabulary as wide as the model; of Qwen4 in each
+    of ``ple_layer_ids`` a table a head, all together as wide as ``ple_embed_dim``.
 
     Sources: meituan-longcat/LongCat-Flash-Lite (31.4 of 68.5 billion parameters), Qwen4ExpTextNGramEmbedding.
     """
@@ -190,9 +192,15 @@ def _heads(fields: ConfigFields, hidden: int, plan: tuple[Layer, ...]) -> dict[s
         "head_dim": global_dim or dim,
         "v_head_dim": global_dim or v_dim,
         "swa_kv_heads": fields.whole("swa_num_key_value_heads", high=MAX_HEADS) or kv_heads,
-        "swa_head_dim": fields.whole("swa_head_dim", high=MAX_WIDTH) or dim,
-        "swa_v_head_dim": fields.whole("swa_v_head_dim", high=MAX_WIDTH) or v_dim,
+        "swa_head_dim": fields.whole("swa_head_dim", high=MAX_WIDTH) or _split_width(fields, hidden) or dim,
+        "swa_v_head_dim": fields.whole("swa_v_head_dim", high=MAX_WIDTH) or _split_width(fields, hidden) or v_dim,
     }
+
+
+def _split_width(fields: ConfigFields, hidden: int) -> int:
+    """Width of a head in windows where their number alone is said to differ (Baichuan-M1), else 0."""
+    heads = None if fields.given("head_dim") else fields.whole("swa_num_attention_heads", high=MAX_HEADS)
+    return hidden // heads if heads else 0
 
 
 def _head_dim(fields: ConfigFields, hidden: int, heads: int) -> int:

@@ -19,7 +19,7 @@ _GENERATING = re.compile(r"(ForCausalLM|(?<!With)LMHeadModel|ForConditionalGener
 _READS_BOTH_WAYS = re.compile(r"(ForMaskedLM|EncoderModel|EncoderForMaskedLM)$|Bidirec|BiModel")
 """Classes whose tokens attend to what follows them, of any family: nothing can be generated token by token."""
 _SCORING = re.compile(
-    r"(ForSequenceClassification|ForTokenClassification|RewardModel|ForReward|ForQuestionAnswering|ForRanking|ForRetrieval)$"
+    r"(ForSequenceClassification|ForTokenClassification|RewardModel|ForReward|RewardModelWithGating|ForQuestionAnswering|ForRanking|ForRetrieval)$"
 )
 _DECODER_BODY = re.compile(
     r"^(Llama|Mistral|Mixtral|Qwen2|Qwen3|Gemma|Gemma2|Gemma3Text|Phi3|NVEmbed|OPT|GPTNeoX|Cohere)Model$"
@@ -105,8 +105,8 @@ def reject_other_files(config: Mapping[str, Any]) -> None:
         )
 
 
-_LOOPS = ("num_loops", "total_ut_steps", "n_recurrent_loops", "num_recurrent_loops", "mean_recurrence")
-"""How often layers run one after the other: Nanbeige 4.2, Ouro, Dory, Huginn. Each pass keeps keys of its own."""
+_LOOPS = ("num_loops", "loop_num", "total_ut_steps", "n_recurrent_loops", "num_recurrent_loops", "mean_recurrence")
+"""How often layers run: Nanbeige 4.2, IQuest-Coder, Ouro, Dory, Huginn. Each pass keeps keys and values of its own."""
 
 
 def _is_tokenizer(config: Mapping[str, Any]) -> bool:

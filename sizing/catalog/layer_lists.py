@@ -69,6 +69,7 @@ _OTHERWISE_READ = frozenset(
         *ATTENDING,
         "attn_type_list",
         "hybrid_layer_pattern",
+        "sliding_window_layers",
         "cross_attention_layers",
         "mamba_layers",
     }
@@ -96,11 +97,23 @@ def refuse_unknown_lists(fields: ConfigFields) -> None:
             )
 
 
+_SIZES_OF_STATE = (
+    "mamba_d_state",
+    "ssm_state_size",
+    "mamba_n_heads",
+    "mamba_num_heads",
+    "linear_num_value_heads",
+    "linear_attn_config",
+    "linear_num_heads",
+    "lru_width",
+    "conv_L_cache",
+)
+"""Fields that only models with layers of constant state have."""
+
+
 def refuse_unplaced_state(fields: ConfigFields) -> None:
     """Raise InvalidModelConfig for a file with the widths of Mamba layers that does not say which layers they are."""
-    sizes = ("mamba_d_state", "ssm_state_size", "mamba_n_heads", "mamba_num_heads", "linear_num_value_heads")
-    sizes += ("linear_attn_config", "linear_num_heads", "lru_width", "conv_L_cache")
-    given = next((key for key in sizes if key in fields.inner and fields.given(key)), None)
+    given = next((key for key in _SIZES_OF_STATE if key in fields.inner and fields.given(key)), None)
     if given:
         raise InvalidModelConfig(
             f"config.json has {given}, of layers with a constant state, but does not say which layers: looked for "
@@ -172,6 +185,11 @@ def _others(fields: ConfigFields) -> Mixer:
     return "sliding" if fields.given("sliding_window") else "linear"
 
 
+def state_alone(fields: ConfigFields) -> bool:
+    """Whether a file of the first Mamba models (``ssm_cfg``) has no list of layers that attend, too."""
+    return "ssm_cfg" in fields.inner and not any(fields.items(key) for key in (*NAME_LISTS, *CYCLES, *ATTENDING))
+
+
 def by_rule(fields: ConfigFields, count: int) -> list[Mixer] | None:
     """Linear-attention and Mamba models: by interval, by period, or by 0/1 per layer."""
     interval = fields.whole("full_attention_interval", high=MAX_LAYERS)
@@ -192,6 +210,8 @@ def by_rule(fields: ConfigFields, count: int) -> list[Mixer] | None:
         return ["full" if i + 1 in full else "linear" for i in range(count)]
     if fields.items("attn_type_list"):
         return ["full" if kind else "linear" for kind in fields.items("attn_type_list")]
+    if fields.items("sliding_window_layers"):
+        return ["sliding" if i in fields.items("sliding_window_layers") else "full" for i in range(count)]
     if fields.items("hybrid_layer_pattern"):
         return ["sliding" if kind else "full" for kind in fields.items("hybrid_layer_pattern")]
     step = fields.whole("mamba_step", high=MAX_LAYERS)
@@ -203,8 +223,8 @@ def by_rule(fields: ConfigFields, count: int) -> list[Mixer] | None:
 
 
 def _sambay(fields: ConfigFields, count: int) -> list[Mixer]:
-    """SambaY (Phi-4-mini-flash): Mamba and windows in turn, one full layer behind the middle, then layers that attend to
-    its keys and values, with gated memory units, which keep nothing, in place of Mamba (SambaYCache of its code)."""
+    """SambaY (Phi-4-mini-flash): Mamba and windows in turn, one full layer behind the middle, then layers that attend
+    to its keys and values, with gated memory units, which keep nothing, in place of Mamba (SambaYCache of its code)."""
     step, half = fields.whole("mb_per_layer", high=MAX_LAYERS) or 2, count // 2
     memory: tuple[Mixer, Mixer] = ("mamba", "none")
     attends: tuple[Mixer, Mixer] = ("sliding", "full")

@@ -8,11 +8,19 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 from typing import Any, Literal
 
 from sizing.base.errors import InvalidModelConfig
 from sizing.catalog.config_fields import ConfigFields, checked_number, checked_whole, field_names, reject
-from sizing.catalog.layer_lists import MAX_LAYERS, MIXER_READERS, Mixer, refuse_unknown_lists, refuse_unplaced_state
+from sizing.catalog.layer_lists import (
+    MAX_LAYERS,
+    MIXER_READERS,
+    Mixer,
+    refuse_unknown_lists,
+    refuse_unplaced_state,
+    state_alone,
+)
 from sizing.catalog.model_families import family, model_families
 
 Mlp = Literal["dense", "moe", "none"]
@@ -22,6 +30,7 @@ Mlp = Literal["dense", "moe", "none"]
 class Layer:
     """One layer; numbers of heads, their width and that of the MLP are set where layers differ (search, OpenELM).
 
+    ``square_matrices`` stand in place of attention or MLP that a search replaced by one matrix of the model's width.
     ``reuses_kv`` says that it attends to the keys and values of an earlier layer and caches none (Gemma 4 E2B, E4B,
     Hunyuan-Large). ``mamba_beside`` is a Mamba mixer in a layer that attends, too (Falcon-H1, Zamba); with
     ``shared_weights`` attention and MLP are those of a block that several layers apply, each with a cache of its own.
@@ -34,6 +43,7 @@ class Layer:
     kv_heads: int | None = None
     mlp_width: int | None = None
     compress_ratio: int | None = None
+    square_matrices: int = 0
     reuses_kv: bool = False
     mamba_beside: bool = False
     shared_weights: bool = False
@@ -70,7 +80,7 @@ def layer_plan(fields: ConfigFields) -> tuple[Layer, ...]:
 def _mixers(fields: ConfigFields, count: int) -> list[Mixer]:
     """What mixes tokens in each layer, by the first spelling that the file uses."""
     kind = family(fields)
-    if kind in model_families().attention_free or "ssm_cfg" in fields.inner:
+    if kind in model_families().attention_free or state_alone(fields):
         return ["linear" if kind.startswith("rwkv") else "mamba"] * count
     if kind in model_families().parallel_mamba:
         return ["hybrid"] * count
@@ -94,7 +104,7 @@ def _layer(fields: ConfigFields, mixer: Mixer, mlp: Mlp) -> Layer:
     zamba = family(fields) in model_families().shared_blocks
     if mixer == "hybrid":
         return Layer(mixer="full", mlp=mlp, mamba_beside=True, shared_weights=zamba)
-    alone = zamba or family(fields) in model_families().attention_free or "ssm_cfg" in fields.inner
+    alone = zamba or family(fields) in model_families().attention_free or state_alone(fields)
     return Layer(mixer=mixer, mlp="none" if alone else mlp)
 
 
@@ -112,8 +122,19 @@ def _differing(fields: ConfigFields, plan: list[Layer]) -> list[Layer]:
         )
         for i, layer in enumerate(plan)
     ]
+    of_windows = _heads_in_windows(fields)
+    if of_windows and not heads:
+        differing = [replace(at, heads=of_windows) if at.mixer == "sliding" else at for at in differing]
     overrides = {str(key): one for key, one in fields.section("per_layer_config").items() if isinstance(one, Mapping)}
     return [_overridden(layer, overrides.get(str(i), overrides.get(f"{i:02}"))) for i, layer in enumerate(differing)]
+
+
+def _heads_in_windows(fields: ConfigFields) -> int | None:
+    """Heads of layers inside a window where the file says them apart (Step 3.5, Baichuan-M1, MiMo-V2)."""
+    other = fields.section("attention_other_setting")
+    if other.get("attention_type") == "sliding_attention" and other.get("num_attention_heads") is not None:
+        return checked_whole("attention_other_setting.num_attention_heads", other["num_attention_heads"], 1, 10**5)
+    return fields.whole("swa_num_attention_heads", high=10**5)
 
 
 _OVERRIDES = {
@@ -240,11 +261,18 @@ def _searched_block(fields: ConfigFields, block: Any) -> Layer:
     width = None if mult is None else -(-int(2 * checked_number("ffn_mult", mult, 0, 100) * hidden / 3) // 256) * 256
     if ffn.get("intermediate_size") is not None:
         width = checked_whole("intermediate_size", ffn["intermediate_size"], 1, 10**7)
+    matrices = sum(part.get("replace_with_linear") is True for part in (attention, ffn))
+    if width is None and not (ffn.get("no_op") or ffn.get("replace_with_linear")):
+        raise InvalidModelConfig(
+            "config.json has a block_configs entry whose ffn says neither ffn_mult nor intermediate_size: such blocks "
+            "are not understood; give the size of the model instead."
+        )
     return Layer(
         mixer="none" if attention.get("no_op") or kv_heads is None else "full",
         mlp="none" if ffn.get("no_op") or width is None else "dense",
         kv_heads=kv_heads,
         mlp_width=width,
+        square_matrices=matrices,
     )
 
 
@@ -268,15 +296,21 @@ _MLP_LISTS: tuple[tuple[str, tuple[str | int, ...]], ...] = (
 def _listed_mlps(fields: ConfigFields, count: int) -> list[Mlp] | None:
     """Which layers have experts where a list says it: first of the file, under any name, then of its class."""
     places = fields.text("moe_layers_enum").replace(" ", "")
-    if places and re.fullmatch(r"\d{1,4}(,\d{1,4})*", places):  # Step-3 writes the places of its routed layers as a text
+    if places and re.fullmatch(
+        r"\d{1,4}(,\d{1,4})*", places
+    ):  # Step-3 writes the places of its routed layers as a text
         routed_at = {int(place) for place in places.split(",")}
         return ["moe" if i in routed_at else "dense" for i in range(count)]
-    for of in (lambda key: fields.items(key), lambda key: fields.class_list(key, count)):
-        for key, routed in _MLP_LISTS:
-            listed = of(key)
-            if len(listed) >= count and set(map(str, listed)) <= {*map(str, routed), "dense", "0", "False"}:
-                return ["moe" if kind in routed else "dense" for kind in listed[:count]]
-    return None
+    of_file = ((fields.items(key), routed) for key, routed in _MLP_LISTS)
+    of_class = ((fields.class_list(key, count), routed) for key, routed in _MLP_LISTS)  # notes what counted: asked last
+    return next((mlps for listed, routed in chain(of_file, of_class) if (mlps := _routed(listed, routed, count))), None)
+
+
+def _routed(listed: list[Any], routed: tuple[str | int, ...], count: int) -> list[Mlp] | None:
+    """Experts where a list has one of the ``routed`` entries; None where it says something else."""
+    if len(listed) < count or not set(map(str, listed)) <= {*map(str, routed), "dense", "0", "False"}:
+        return None
+    return ["moe" if kind in routed else "dense" for kind in listed[:count]]
 
 
 def _mlps_by_rule(fields: ConfigFields, count: int) -> list[Mlp]:
@@ -285,7 +319,7 @@ def _mlps_by_rule(fields: ConfigFields, count: int) -> list[Mlp]:
     start = fields.whole("moe_layer_start_index", low=0, high=MAX_LAYERS) or 0
     end = fields.whole("moe_layer_end_index", low=-1, high=MAX_LAYERS)
     last = count - 1 if end is None or end < 0 else end
-    steps = ("interleave_moe_layer_step", "decoder_sparse_step", "moe_layer_interval")
+    steps = ("interleave_moe_layer_step", "decoder_sparse_step", "moe_layer_interval", "moe_every_n_layers")
     step = next((n for key in steps if (n := fields.whole(key, high=MAX_LAYERS))), 1)
     # DeepSeek counts from the first layer; a list is read already.
     every = fields.whole("moe_layer_freq", low=0, high=MAX_LAYERS) if type(fields.raw("moe_layer_freq")) is int else 1

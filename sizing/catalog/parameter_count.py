@@ -156,7 +156,7 @@ def mixer_params(a: Architecture, layer: Layer) -> float:
         attention_params(a, layer) if layer.mixer in ("full", "sliding", "cross") and not layer.shared_weights else 0.0
     )
     has_state = layer.mixer in CONSTANT_STATE or layer.mamba_beside
-    return mixer + (a.recurrent.params if has_state and a.recurrent else 0.0)
+    return mixer + (a.recurrent.params if has_state and a.recurrent else 0.0) + layer.square_matrices * a.hidden**2
 
 
 def total_params(a: Architecture) -> float:

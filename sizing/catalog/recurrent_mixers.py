@@ -116,6 +116,7 @@ def _plamo(fields: ConfigFields, hidden: int) -> Recurrent:
 def inner_width(fields: ConfigFields, hidden: int) -> int:
     """Inner width of a Mamba mixer: as given, else a multiple of the model's."""
     given = fields.whole("mamba_d_ssm", high=WIDE) or fields.whole("d_inner", high=WIDE)
+    given = given or _of_state_space(fields, "d_inner", 0) or None
     if family(fields) in ("mamba", "falcon_mamba") and fields.given("intermediate_size"):
         given = fields.whole("intermediate_size")  # which Falcon Mamba publishes beside another ``expand``
     factors = (fields.whole(key, high=100) for key in ("mamba_expand", "expand"))
@@ -125,7 +126,7 @@ def inner_width(fields: ConfigFields, hidden: int) -> int:
 def _of_state_space(fields: ConfigFields, key: str, unsaid: int) -> int:
     """A number of ``ssm_cfg``, the section of the first published Mamba models."""
     value = fields.section("ssm_cfg").get(key, unsaid)
-    return checked_whole(f"ssm_cfg.{key}", value, 1, WIDE)
+    return checked_whole(f"ssm_cfg.{key}", value, min(1, unsaid), WIDE)
 
 
 def _gated_delta_net(fields: ConfigFields, hidden: int) -> Recurrent:
