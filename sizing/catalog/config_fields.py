@@ -174,7 +174,8 @@ class ConfigFields:
         for key in names:
             value = self.raw(key)
             if value is not None:
-                return checked_whole(key, _repeated(value, least=1 if fact == "experts" else 2), low, high)
+                value = _of_text(key, _repeated(value, least=1 if fact == "experts" else 2))
+                return checked_whole(key, value, low, high)
         stated = any(key in section for key in names for section in self.sections)
         if stated or (fact == "max_context" and len(self.sections) == 1):  # every published file says its own context
             return None
@@ -256,6 +257,11 @@ def _repeated(value: Any, *, least: int) -> Any:
     unchanged."""
     same = isinstance(value, list) and len(value) >= least and all(item == value[0] for item in value[1:])
     return value[0] if same else value
+
+
+def _of_text(key: str, value: Any) -> Any:
+    """The first of a pair that says how many experts, and how wide, serve text and images (ERNIE 4.5 VL)."""
+    return value[0] if key.startswith("moe_") and isinstance(value, list) and len(value) == 2 else value
 
 
 def checked_whole(name: str, value: Any, low: int, high: int) -> int:
