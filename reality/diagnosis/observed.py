@@ -240,7 +240,7 @@ class _Reader:
                 planned=planned,
                 measured=pattern.dispersion,
                 unit="variance over mean of arrivals",
-                error=min(pattern.error / max(abs(math.log(max(pattern.dispersion, 0.01) / planned)), 0.1), 1.0),
+                error=pattern.error_of_share(planned),
                 words="the load changed within the window" if pattern.profile else "",
             )
         )

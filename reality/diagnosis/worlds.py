@@ -15,7 +15,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from reality.lengths import shared_prefix
+from reality.lengths import shared_prefix, whole_tokens
 from reality.step_times import sequence_s_of, with_learned
 from sharing.bonds.records import LearnedCalibration
 from sizing.base.arrays import Floats
@@ -280,7 +280,7 @@ def _fills(outcome: SimulationCounts, rate: float) -> bool:
 def lengths_of(one: Circumstances) -> ObservedLengths:
     """The lengths of requests under some circumstances: prompts and answers independent, the same prefix cached."""
     rng = np.random.default_rng(SEED)
-    prompt, output = rng.permutation(one.prompt), rng.permutation(one.output)
+    prompt, output = (whole_tokens(rng.permutation(each)) for each in (one.prompt, one.output))
     return ObservedLengths(np.stack([prompt, output, shared_prefix(prompt, one.hits)]))
 
 
