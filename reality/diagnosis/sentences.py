@@ -40,7 +40,8 @@ def limit_in_words(row: LimitRow) -> str:
     if row.verdict == "unclear":
         return f"{name} {ms(row.measured)} cannot be told from the {ms(row.limit)} limit ({row.reason})"
     since = f" since {row.broken_since[11:16]} UTC" if row.broken_since else ""
-    return f"{name} {ms(row.measured)} breaks the {ms(row.limit)} limit{since}"
+    where = f" ({row.reason})" if row.reason else ""
+    return f"{name} {ms(row.measured)}{where} breaks the {ms(row.limit)} limit{since}"
 
 
 def cause_in_words(row: CauseRow, gap_ms: float) -> str:

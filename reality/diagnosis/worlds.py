@@ -138,6 +138,12 @@ class Ran:
         """The mean of one latency in ms."""
         return self.means[METRIC_OF[name]] * 1e3
 
+    def mean_excess_ms(self, name: str, edge_ms: float) -> float:
+        """How far beyond an edge the requests beyond it lie in the mean."""
+        row, middles = self.histogram[METRIC_OF[name]], UPPER_S * 1e3
+        beyond = np.where(middles > edge_ms, row, 0.0)
+        return float((beyond * (middles - edge_ms)).sum() / beyond.sum()) if beyond.sum() > 0.0 else 0.0
+
     def share_within(self, name: str, limit_ms: float) -> float:
         """Share of requests within a limit."""
         row = self._cumulative[METRIC_OF[name]]
