@@ -93,7 +93,8 @@ def described(row: CauseRow) -> str:
                 "all replicas, whose GPUs are slowed down," if row.cause == "slow_gpu" else "the engine"
             )
             allowed = ", which the plan's interval allows" if row.why.startswith("within") else ""
-            return f"{who} takes {significant(measured)} times {_than(row)}{allowed}"
+            take = "take" if ", " in who else "takes"
+            return f"{who} {take} {significant(measured)} times {_than(row)}{allowed}"
         case "weights":
             return row.why or "weights are in another format than planned"
         case unknown:
@@ -101,7 +102,9 @@ def described(row: CauseRow) -> str:
 
 
 def _than(row: CauseRow) -> str:
-    return "the step time of its peers" if row.subject else "the planned step time"
+    if row.subject is None:
+        return "the planned step time"
+    return f"the step time of {'their' if ', ' in row.subject else 'its'} peers"
 
 
 def action_in_words(actions: Sequence[OfferedAction]) -> str:
@@ -110,7 +113,9 @@ def action_in_words(actions: Sequence[OfferedAction]) -> str:
     for one in actions[:2]:
         match one.kind:
             case "restore":
-                words.append(f"restore {one.subject or 'what is missing'}")
+                words.append(
+                    f"restore {one.subject or ('what is missing' if one.change else 'the clocks of the GPUs')}"
+                )
             case "drain":
                 words.append(f"drain {one.subject}")
             case "rebalance":
