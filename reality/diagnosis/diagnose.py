@@ -325,13 +325,16 @@ class _Diagnosis:
         )
 
     def _promise(self, rows: Sequence[LimitRow], given: Attribution) -> PromisedLimits:
-        """The limits; where the measured percentile surely is another than the simulated one, in proportion."""
+        """The limits; where the measured percentile surely is another than the simulated one, in proportion: not where
+        step times that differ as little as they are known explain it, as beside saturation."""
         scale: dict[str, float] = {}
         for row in rows:
-            ran = given.measured.percentile_ms(simulated_as(row.quantity), row.percentile)
+            every = (given.measured, *given.measured_ends)
+            ran, *ends = (one.percentile_ms(simulated_as(row.quantity), row.percentile) for one in every)
             if row.measured is None or not ran > 0.0 or given.measured.growing:
                 continue
-            beyond = (row.low is not None and ran < row.low) or (row.high is not None and ran > row.high)
+            low, high = min(ran, *ends), max(ran, *ends)
+            beyond = (row.low is not None and high < row.low) or (row.high is not None and low > row.high)
             if beyond:
                 scale[row.quantity] = min(max(row.measured / ran, 0.5), 2.0)
         return PromisedLimits(

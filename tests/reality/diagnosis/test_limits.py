@@ -51,6 +51,24 @@ def test_a_percentile_lies_within_its_bucket():
     assert found == pytest.approx(np.percentile(values, 95), rel=0.1)
 
 
+def test_a_percentile_beyond_the_last_bucket_comes_from_the_mean():
+    values = np.concatenate([np.full(600, 40.0), 150.0 + np.random.default_rng(2).exponential(4_000.0, 1_400)])
+    given = row(values)
+    assert given.verdict == "broken"
+    assert given.measured == pytest.approx(np.percentile(values, 95), rel=0.15)
+    assert (given.low, given.high) == (150.0, None)
+    assert "beyond 150 ms" in given.reason
+    every = row(values[600:])  # all of them: the lower end of the bucket is known
+    assert every.measured == pytest.approx(np.percentile(values[600:], 95), rel=0.15)
+
+
+def test_a_limit_beyond_the_last_bucket_is_unclear_unless_so_many_are_within():
+    values = np.concatenate([np.full(900, 40.0), np.full(100, 400.0)])
+    assert row(values, limit_ms=300.0).verdict == "unclear"
+    assert "begins at 150 ms" in row(values, limit_ms=300.0).reason
+    assert row(np.concatenate([values, np.full(4_000, 40.0)]), limit_ms=300.0).verdict == "met"
+
+
 def over(shares, step_s=300.0):
     times = tuple(NOW - step_s * (len(shares) - 1 - i) for i in range(len(shares)))
     return OverLimit(
