@@ -34,10 +34,11 @@ def sentences(reuse: Reuse, routing: Routing, replicas: int) -> Iterator[str]:
         if reuse.sessions_at_once is None
         else f"{large(reuse.sessions_at_once)} sessions at once are"
     )
+    turns = reuse.gap_s is not None and reuse.gap_s > 0.0
     yield (
         f"{what} a working set of {large(reuse.working_set_tokens)} tokens; the KV cache holds "
         f"{large(reuse.kv_capacity_tokens)}, of which running requests leave {large(reuse.kv_idle_tokens)} for what "
-        "waits for its next turn."
+        f"{'waits for its next turn' if turns else 'comes again'}."
     )
     if reuse.kept_s is not None and reuse.gap_s is not None:
         yield (

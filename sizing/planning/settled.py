@@ -27,7 +27,8 @@ CLOSE = 0.02
 """Hit shares that differ by less are the same: what the model of caches is exact to."""
 
 CLOSE_RATE = 1.03
-"""Rates of sessions that differ by a smaller factor are the same: the resolution of a capacity."""
+"""Rates of sessions, and tokens in flight, that differ by a smaller factor are the same: the resolution of a
+capacity."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,7 +47,7 @@ def settle(question: Question, seed: int, *, by_simulation: bool) -> Settled:
         return Settled(seen=seen, decided=decided)
     for _ in range(MOST_DECISIONS - 1):
         state = _state_of_first(decided)
-        if state is None or _shortfall(seen.question, state) <= CLOSE:
+        if state is None or _enough(seen.question, state):
             break
         seen = screened(with_caches(question, state))
         decided = decide(seen, seed) if by_simulation else estimate(seen)
@@ -68,10 +69,12 @@ def screened_with_caches(question: Question) -> Screened:
         state = _state_of_first(estimate(seen))
         if state is None:
             break
-        lacking = _shortfall(seen.question, state)
-        if abs(lacking) <= CLOSE and _rate_holds(seen.question, state):
+        lacking, in_flight = _shortfall(seen.question, state), _in_flight(seen.question, state)
+        rate_holds = _rate_holds(seen.question, state)
+        if abs(lacking) <= CLOSE and rate_holds and 1.0 / CLOSE_RATE <= in_flight <= CLOSE_RATE:
             return seen
-        if lacking <= 0.0 and _rate_holds(seen.question, state):
+        known = seen.question.reused is not None and seen.question.reused.at is not None
+        if known and lacking <= 0.0 and rate_holds and in_flight <= CLOSE_RATE:
             enough, held = seen, seen.question.reused
         else:
             short = seen
@@ -96,6 +99,22 @@ def _shortfall(assumed: Question, state: CacheState) -> float:
     assert assumed.reused is not None
     assert there.reused is not None
     return assumed.reused.rows.hit_share - there.reused.rows.hit_share
+
+
+def _in_flight(assumed: Question, state: CacheState) -> float:
+    """How many times the tokens that were counted on requests in flight take, with what they have in common on so many
+    instances."""
+    each, one = assumed.traffic.input_tokens, assumed.demand.sustained_rps * state.service_s / state.replicas
+    there, before = (
+        one * (each - q.traffic.in_common.tokens) + q.traffic.in_common.held_of(one)
+        for q in (with_caches(assumed, state), assumed)
+    )
+    return there / max(before, 1.0)
+
+
+def _enough(assumed: Question, state: CacheState) -> bool:
+    """Whether caches in a ``state`` hold as much as was counted on, and requests in flight leave them the room."""
+    return _shortfall(assumed, state) <= CLOSE and _in_flight(assumed, state) <= CLOSE_RATE
 
 
 def _rate_holds(assumed: Question, state: CacheState) -> bool:
