@@ -7,6 +7,7 @@ there is a plan they are taken to hold everything.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import assert_never
 
 import numpy as np
 
@@ -93,8 +94,15 @@ def _of_both(reuse: TraceReuse, state: CacheState, second: SecondTier, room: flo
 
 
 def cache_routing(routing: Routing) -> CacheRouting:
-    """What a front end's routing means for the caches: all but one look at no prefix, as if at random."""
-    return "prefix_aware" if routing == "prefix_aware" else "random"
+    """What a front end's routing means for the caches: all but two look at neither prefix nor session, as if at
+    random."""
+    match routing:
+        case "prefix_aware" | "session_affinity":
+            return routing
+        case "random" | "round_robin" | "weighted" | "least_loaded":
+            return "random"
+        case unknown:
+            assert_never(unknown)
 
 
 def reused_by_sessions(sessions: Sessions, routing: CacheRouting, growth: float, at: CacheState | None) -> Reused:
