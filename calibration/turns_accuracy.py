@@ -83,8 +83,8 @@ class Instance:
         lengths = {"input_tokens": prompt, "output_tokens": output, "prefix_cached_tokens": min(cached, prompt - 1)}
         workload = {**lengths, "peak_rps": 0.01}
         scenario = load_scenario({"model": named["model"], "workload": workload, "deployment": deployment})
-        asked = understand(scenario)
-        question = replace(asked, traffic=replace(asked.traffic, in_common=common))
+        named_alone = understand(scenario)
+        question = replace(named_alone, traffic=replace(named_alone.traffic, in_common=common))
         evaluated = evaluate_all(question)
         index, row = next(
             (i, row) for i, row in enumerate(evaluated.candidates.rows) if row.tp == named["tp"] and row.pp == row.dp

@@ -78,8 +78,8 @@ def of_windows(at_once: Sequence[float], shares: Sequence[float], prompt: float)
     What one more request of the longest row adds is its own: the rest they have in common. Rows whose share is that of
     shorter ones are longer than the trace could tell.
     """
-    told = np.append(True, np.diff(shares) < 0.0) if len(shares) else np.zeros(0, dtype=np.bool_)
-    counts, known = (np.asarray(one, dtype=np.float64)[told] for one in (at_once, shares))
+    longer = np.append(True, np.diff(shares) < 0.0) if len(shares) else np.zeros(0, dtype=np.bool_)
+    counts, known = (np.asarray(one, dtype=np.float64)[longer] for one in (at_once, shares))
     if len(counts) < 2:
         return NOTHING_IN_COMMON
     differ = counts * prompt * known
