@@ -22,11 +22,14 @@ from sizing.base.choices import CacheRouting
 from sizing.base.units import MS_PER_S
 from sizing.planning.caches import second_tier
 from sizing.question.configuration import Configuration
+from sizing.question.reused import CacheState, reused_by_trace
 from sizing.question.understand import Question, understand
-from sizing.reuse.block_trace import BlockTrace, hit_curve
+from sizing.reuse.block_trace import BlockTrace
+from sizing.reuse.in_flight import NOTHING_IN_COMMON, InCommon
 from sizing.reuse.sessions import SecondTier, SessionShape, SessionTraffic
 from sizing.reuse.stack_distance import stack_distances
 from sizing.scenario.file import load_scenario
+from sizing.scenario.prefix_reuse import reuse_of
 from sizing.scenario.schema import KvOffload
 from sizing.search.replicas import replica_at
 from sizing.search.screen import evaluate_all
@@ -48,6 +51,8 @@ MIDDLE = 0.3, 0.9
 ROUNDS = 6
 """How often caches and the time that an answer takes are worked out, each from the other."""
 MILLION = 1e6
+DRAWN = 6000
+"""Requests that are drawn of groups of prompts."""
 PAGE = 1000
 """Tokens of a block of a shared prompt: prompts are whole thousands."""
 
@@ -62,8 +67,15 @@ class Instance:
     kv: KvTokens
 
     @classmethod
-    def of(cls, named: Mapping[str, Any], prompt: float, output: float, cached: float = 0.0) -> Instance:
-        """The instance that a run names, for requests of these mean lengths."""
+    def of(
+        cls,
+        named: Mapping[str, Any],
+        prompt: float,
+        output: float,
+        cached: float = 0.0,
+        common: InCommon = NOTHING_IN_COMMON,
+    ) -> Instance:
+        """The instance that a run names, for requests of these mean lengths with so much in common."""
         deployment: dict[str, Any] = {"confidence": 50, "serving": ["aggregated"]}
         lists = {"gpus": "gpu", "engines": "engine", "tp": "tp", "precisions": "precision"}
         deployment |= {key: [named[name]] for key, name in lists.items()}
@@ -71,7 +83,8 @@ class Instance:
         lengths = {"input_tokens": prompt, "output_tokens": output, "prefix_cached_tokens": min(cached, prompt - 1)}
         workload = {**lengths, "peak_rps": 0.01}
         scenario = load_scenario({"model": named["model"], "workload": workload, "deployment": deployment})
-        question = understand(scenario)
+        named_alone = understand(scenario)
+        question = replace(named_alone, traffic=replace(named_alone.traffic, in_common=common))
         evaluated = evaluate_all(question)
         index, row = next(
             (i, row) for i, row in enumerate(evaluated.candidates.rows) if row.tp == named["tp"] and row.pp == row.dp
@@ -257,36 +270,27 @@ def _prefixes(of: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
 
 
 def _saturated(of: Mapping[str, Any], run: Mapping[str, Any], routing: CacheRouting) -> float:
-    """Requests/s of all replicas, more than which do not end however many are sent.
-
-    What requests in flight have in common is in the KV cache once: of N that each have one of G beginnings,
-    G (1 - (1 - 1 / G)^N) are different.
-    """
+    """Requests/s of all replicas, more than which do not end however many are sent, as a plan of their trace counts."""
     rng, replicas, prompt = np.random.default_rng(SEED), run["replicas"], float(run["prompt"] + run["question"])
-    group, question = rng.integers(0, run["groups"], 6000), rng.integers(0, run["questions"], 6000)
+    group, question = rng.integers(0, run["groups"], DRAWN), rng.integers(0, run["questions"], DRAWN)
     page = run["question"]
     blocks = [
         [*((g, i) for i in range(run["prompt"] // page)), (g, "asks", q)]
         for g, q in zip(group.tolist(), question.tolist(), strict=True)
     ]
-    curve = hit_curve(BlockTrace.of(np.full(6000, prompt), blocks, page), replicas, routing)
-    probe = Instance.of(of["instance"], prompt, run["answer"])
-    hit = float(curve.at(probe.kv.capacity * replicas))
-    instance = Instance.of(of["instance"], prompt, run["answer"], hit * prompt)
-    apart = replicas if routing == "prefix_aware" else 1
-    beginnings = ((run["prompt"], run["groups"] / apart), (run["question"], run["groups"] * run["questions"] / apart))
-    requests = np.repeat([[prompt], [float(run["answer"])], [np.rint(hit * prompt)]], FEWEST, axis=1)
-    running, alike = instance.kv.capacity / prompt, instance.replica
+    reuse = reuse_of(BlockTrace.of(np.full(DRAWN, prompt), blocks, page), "shared prompts")
+    assert reuse is not None
+    alone = Instance.of(of["instance"], prompt, run["answer"])
+    lengths, capacity, service_s, rps = (alone.question.prompt, alone.question.output), alone.kv.capacity, 30.0, 0.5
     for _ in range(ROUNDS):
-        saved = sum(tokens * (1.0 - _different(kinds, running) / running) for tokens, kinds in beginnings)
-        alike = replace(instance.replica, sequence_tokens=-saved)
-        running = (running + slots(alike, requests)) / 2.0
-    return float(replicas * stable_rps_of(alike, ObservedLengths(requests)))
-
-
-def _different(kinds: float, drawn: float) -> float:
-    """Different ones among so many drawn of so many kinds, in the mean."""
-    return float(kinds * (1.0 - (1.0 - 1.0 / kinds) ** drawn))
+        state = CacheState(capacity_tokens=capacity * replicas, replicas=replicas, service_s=service_s)
+        reused = reused_by_trace(reuse, lengths, rps * replicas, routing, state)
+        cached = reused.rows.mean_cached
+        instance = Instance.of(of["instance"], prompt, run["answer"], cached, reused.in_common)
+        requests = np.repeat([[prompt], [float(run["answer"])], [np.rint(cached)]], FEWEST, axis=1)
+        rps = float(stable_rps_of(instance.replica, ObservedLengths(requests)))
+        service_s = slots(instance.replica, requests) / rps
+    return float(replicas * rps)
 
 
 def summary(rows: Sequence[Mapping[str, Any]]) -> list[str]:

@@ -13,12 +13,20 @@ from sizing.queueing.balancing import balanced
 LISTENS = 8080
 """Port of the proxy. Chosen: instances have those from 8000."""
 
-NGINX_METHODS: Mapping[Routing, str] = {"least_loaded": "least_conn", "random": "random", "prefix_aware": "least_conn"}
+NGINX_METHODS: Mapping[Routing, str] = {
+    "least_loaded": "least_conn",
+    "random": "random",
+    "session_affinity": "hash $http_x_session_id consistent",
+    "prefix_aware": "least_conn",
+}
 """What nginx calls the planned routing; in turn, by weight, it goes unasked (ngx_http_upstream_module). It knows no
-prefixes."""
+prefixes; sessions name themselves in the header ``X-Session-Id``."""
 
 LITELLM_METHODS: Mapping[Routing, str] = {"least_loaded": "least-busy", "prefix_aware": "least-busy"}
 """What LiteLLM calls it; a weighted pick, simple-shuffle, unless asked (docs.litellm.ai, router)."""
+
+LITELLM_SESSIONS = {"optional_pre_call_checks": ["session_affinity"]}
+"""Keeps a session, named in the header ``x-litellm-session-id``, with its deployment (litellm 1.98 and newer)."""
 
 API = {"openvino": "/v3"}
 """Where the OpenAI-compatible interface is, if not under ``/v1``."""
@@ -81,7 +89,8 @@ def litellm(facts: ManifestFacts, weights: tuple[int, ...]) -> dict[str, Any]:
         for address, weight in _instances(facts, weights)
     ]
     method = LITELLM_METHODS.get(facts.scenario.deployment.routing, "simple-shuffle")
-    return {"model_list": deployments, "router_settings": {"routing_strategy": method}}
+    sessions = LITELLM_SESSIONS if facts.scenario.deployment.routing == "session_affinity" else {}
+    return {"model_list": deployments, "router_settings": {"routing_strategy": method} | sessions}
 
 
 TARGET = ManifestTarget("balancer", refuses, files)

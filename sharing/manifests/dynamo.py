@@ -19,9 +19,11 @@ ROUTER_MODE: Mapping[Routing, str] = {
     "round_robin": "round-robin",
     "weighted": "round-robin",
     "least_loaded": "least-loaded",
+    "session_affinity": "kv",
     "prefix_aware": "kv",
 }
-"""How the frontend spreads requests; round robin where it has nothing nearer to what the plan assumed."""
+"""How the frontend spreads requests; round robin where it has nothing nearer to what the plan assumed. The history of a
+session is a prefix."""
 
 
 def refuses(facts: ManifestFacts) -> TargetReason | None:

@@ -22,9 +22,13 @@ ROUTING: Mapping[Routing, str] = {
     "round_robin": "roundrobin",
     "weighted": "roundrobin",
     "least_loaded": "roundrobin",
+    "session_affinity": "session",
     "prefix_aware": "prefixaware",
 }
 """How the chart's router spreads requests; round robin where it has nothing nearer to what the plan assumed."""
+
+SESSION_KEY = "x-user-id"
+"""Header that names the session, as in the chart's documents."""
 
 
 def refuses(facts: ManifestFacts) -> TargetReason | None:
@@ -56,7 +60,8 @@ def files(facts: ManifestFacts) -> Mapping[str, File]:
         "vllmConfig": config(facts),
     }
     routing = ROUTING[facts.scenario.deployment.routing]
-    values = {"servingEngineSpec": {"modelSpec": [model]}, "routerSpec": {"routingLogic": routing}}
+    router = {"routingLogic": routing} | ({"sessionKey": SESSION_KEY} if routing == "session" else {})
+    values = {"servingEngineSpec": {"modelSpec": [model]}, "routerSpec": router}
     return {"production-stack-values.yaml": Yaml((values,))}
 
 

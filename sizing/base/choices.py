@@ -7,14 +7,16 @@ from typing import Literal, assert_never
 Mode = Literal["streaming", "sequential", "offline"]
 """How answers are consumed: token by token, as a whole, or not awaited by anybody."""
 
-Routing = Literal["random", "round_robin", "weighted", "least_loaded", "prefix_aware"]
+Routing = Literal["random", "round_robin", "weighted", "least_loaded", "session_affinity", "prefix_aware"]
 """How a front end spreads requests over instances.
 
 Gateways for inference look at the load. llm-d's router scores every instance by queue depth and KV-cache use, beside a
 cached prefix (weights 2, 2 and 3); the routers of SGLang and vLLM follow a cached prefix until loads differ by 64
 requests and by half, then the least loaded (docs.gpustack.ai, operator, model deployment routing, read November 2026).
 NVIDIA Dynamo's frontend goes in turn unless started with ``--router-mode kv`` or ``least-loaded`` (docs.nvidia.com,
-router guide 1.2). A plain Kubernetes Service picks at random (kubernetes.io, virtual IPs, iptables mode)."""
+router guide 1.2). A plain Kubernetes Service picks at random (kubernetes.io, virtual IPs, iptables mode). Session
+affinity keeps the requests of one session on the instance that a hash of its name chose (vLLM production stack,
+``routingLogic: session``; nginx, ``hash ... consistent``), whatever its load."""
 
 KvTier = Literal["host_memory", "ssd", "shared_store"]
 """Where KV cache that leaves the GPU is kept: in the memory or on the drives of its server, or in a store of all."""

@@ -34,6 +34,7 @@ NAMES: Mapping[str, tuple[str, str]] = MappingProxyType(
         "workload.sessions.turns": ("turns of a session", "turns"),
         "workload.sessions.first_prompt_tokens": ("first prompt", "tokens"),
         "workload.sessions.shared_prompt_tokens": ("prompt that all sessions share", "tokens"),
+        "workload.sessions.shared_prompts": ("texts that sessions share", "texts"),
         "workload.sessions.user_tokens": ("user's text a turn", "tokens"),
         "workload.sessions.tool_tokens": ("results of tools a turn", "tokens"),
         "workload.sessions.answer_tokens": ("answer of a turn", "tokens"),

@@ -13,6 +13,7 @@ from sizing.catalog.model import Model
 from sizing.deployments.candidates import Candidates
 from sizing.deployments.memory import MemoryFit, kv_of_sequence, memory_fit
 from sizing.question.traffic import Traffic
+from sizing.reuse.in_flight import InCommon
 
 NEARLY_CACHED = 0.9
 """Sequences at once, as a share of those that the KV cache holds in the mean, up to which next to nothing is evicted.
@@ -24,9 +25,9 @@ From simulations of 10 to 150 whole sequences, prompts of 200 to 4,000 tokens an
 class RunningFit(MemoryFit):
     """Memory per GPU, and the sequences that one instance runs at once (``max_concurrency``).
 
-    ``held_per_sequence``: KV cache of one in flight, mean over its life, beside what all hold ``together``; ``cached``:
-    how many of them the KV cache of the instance holds; ``evictions``: of each request, while more wait than it holds.
-    All (C,).
+    ``held_per_sequence``: KV cache of one in flight, mean over its life, beside what they hold ``together``;
+    ``cached``: how many of them the KV cache of the instance holds; ``evictions``: of each request, while more wait
+    than it holds. All (C,).
     """
 
     held_per_sequence: Floats
@@ -50,13 +51,14 @@ def evicted_share(at_once: Floats, cached: Floats) -> Floats:
 def running_fit(model: Model, candidates: Candidates, traffic: Traffic) -> RunningFit:
     """Memory of every candidate with the sequences that it runs at once; none where not one of full length fits.
 
-    What all prompts begin with is held once on each rank, and by no sequence.
+    What prompts have in common is held once on each rank, and by no sequence.
     """
     memory = memory_fit(model, candidates, traffic.resident_kv_tokens)
-    together = together_bytes(model, candidates, traffic)
-    held = held_bytes(model, candidates, traffic, memory.kv_per_sequence) - together
-    available = memory.kv_available - memory.kv_in_flight - together
-    of_rank = sequences_at_once(available, held, memory.kv_per_sequence - together)
+    common = common_bytes(model, candidates, traffic)
+    held = held_bytes(model, candidates, traffic, memory.kv_per_sequence) - common
+    room, whole = memory.kv_available - memory.kv_in_flight, memory.kv_per_sequence - common
+    together = together_bytes(traffic.in_common, common, room, held, whole)
+    of_rank = sequences_at_once(room - together, held, whole)
     cached = of_rank * candidates.dp
     scheduled = candidates.column(lambda r: r.engine.sequences(r.gpu)) * candidates.dp
     known = {f.name: getattr(memory, f.name) for f in fields(MemoryFit)}
@@ -69,13 +71,28 @@ def running_fit(model: Model, candidates: Candidates, traffic: Traffic) -> Runni
     )
 
 
-def together_bytes(model: Model, candidates: Candidates, traffic: Traffic) -> Floats:
-    """KV cache per GPU of what all prompts begin with, (C,): what so many tokens more than a prompt would take, so that
-    of windows that a prompt fills already nothing counts."""
-    if traffic.shared_tokens <= 0.0:
+def common_bytes(model: Model, candidates: Candidates, traffic: Traffic) -> Floats:
+    """KV cache per GPU of what one prompt has in common with others, (C,): what so many tokens more than a prompt would
+    take, so that of windows that a prompt fills already nothing counts."""
+    if traffic.in_common.tokens <= 0.0:
         return np.zeros(len(candidates))
-    longer = kv_of_sequence(model, candidates, traffic.input_tokens + traffic.shared_tokens)
+    longer = kv_of_sequence(model, candidates, traffic.input_tokens + traffic.in_common.tokens)
     return longer - kv_of_sequence(model, candidates, traffic.input_tokens)
+
+
+def together_bytes(common: InCommon, of_one: Floats, room: Floats, held: Floats, whole: Floats) -> Floats:
+    """KV cache per GPU of what those have in common that fill ``room`` bytes, (C,), ``of_one`` what one has.
+
+    The more run, the more different beginnings there are, and the less room is left: their number is where both agree,
+    found by halving.
+    """
+    a_token = of_one / max(common.tokens, 1.0)
+    fewest, most = (sequences_at_once(room - a_token * common.held[end], held, whole) for end in (-1, 0))
+    while (most - fewest > 1.0).any():
+        middle = (fewest + most) / 2.0
+        fit = sequences_at_once(room - a_token * common.held_by(middle), held, whole) >= middle
+        fewest, most = np.where(fit, middle, fewest), np.where(fit, most, middle)
+    return np.asarray(a_token * common.held_by(fewest))
 
 
 def held_bytes(model: Model, candidates: Candidates, traffic: Traffic, whole: Floats) -> Floats:
@@ -115,5 +132,5 @@ def evictions(candidates: Candidates, traffic: Traffic, at_once: Floats) -> Floa
     lengths as many tokens are freed as are generated. Validity: against the simulator, ``docs/LOAD_MODEL.md``.
     """
     greedy = candidates.column(lambda r: float(r.engine.evicts and r.engine.promises.of_new == 0.0))
-    own = max(traffic.input_tokens - traffic.shared_tokens, 1.0)
+    own = max(traffic.input_tokens - traffic.in_common.tokens, 1.0)
     return greedy * np.maximum(traffic.output_tokens - at_once, 0.0) / own

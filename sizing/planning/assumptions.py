@@ -21,6 +21,8 @@ ROUTED: Mapping[Routing, str] = MappingProxyType(
         "weighted": "requests go to the instances in turn, by weights that are equal because the instances are",
         "least_loaded": "each request goes to the instance with the fewest requests, those that wait counted four "
         "times, as gateways do that look at queues first; a plain Kubernetes Service picks at random",
+        "session_affinity": "each session stays with the instance that a hash of its name chose, whatever its load, so "
+        "that requests of many sessions fall on instances at random",
         "prefix_aware": "each request goes to the instance that caches its prefix; the shared part of the prompts "
         "counts "
         "as cached on every one, so that is the one with the fewest requests",

@@ -137,7 +137,7 @@ def _sequences(row: Configuration, one: PerInstance, fit: RunningFit) -> Explain
     windows = f" - {number(prompts)}" if prompts > SAME * kv else ""
     once = f" - {number(shared)}" if shared > 0.0 else ""
     but = " and what windows keep of prompts in flight" if windows else ""
-    but += " and what all prompts begin with, held once" if once else ""
+    but += " and what prompts have in common, held once" if once else ""
     longest = f"({number(whole)}{once})" if once else number(whole)
     return entry(
         "max_concurrency",

@@ -1,6 +1,8 @@
 """What is said of the prefix caches of a plan."""
 
+import math
 from collections.abc import Iterator
+from typing import assert_never
 
 from sizing.base.choices import Routing
 from sizing.base.format import count, large, ms, percent, usd
@@ -9,7 +11,7 @@ from sizing.base.reuse_result import Reuse, ReuseTier, SavingName
 from sizing.base.units import MS_PER_S
 
 ABOUT = {
-    "prefix_aware_routing": "Routing by prefix or by session",
+    "prefix_aware_routing": "Routing by prefix",
     "host_memory_offload": "128 GiB of host memory a GPU as a second tier",
     "twice_the_memory": "Twice the KV cache",
     "everything_held": "Caches that held everything",
@@ -32,21 +34,19 @@ def sentences(reuse: Reuse, routing: Routing, replicas: int) -> Iterator[str]:
         if reuse.sessions_at_once is None
         else f"{large(reuse.sessions_at_once)} sessions at once are"
     )
+    turns = reuse.gap_s is not None and reuse.gap_s > 0.0
     yield (
         f"{what} a working set of {large(reuse.working_set_tokens)} tokens; the KV cache holds "
         f"{large(reuse.kv_capacity_tokens)}, of which running requests leave {large(reuse.kv_idle_tokens)} for what "
-        "waits for its next turn."
+        f"{'waits for its next turn' if turns else 'comes again'}."
     )
     if reuse.kept_s is not None and reuse.gap_s is not None:
         yield (
             f"What nobody asks for stays for {ms(reuse.kept_s * MS_PER_S)}; the next turn comes after "
             f"{ms(reuse.gap_s * MS_PER_S)} in the mean."
         )
-    if routing != "prefix_aware" and replicas > 1:
-        yield (
-            f"Requests are routed without a look at prefixes: one in {count(replicas)} turns meets the instance that "
-            "has the turn before."
-        )
+    if replicas > 1:
+        yield from _routed(routing, replicas, reuse.sessions_at_once, turns=turns)
     first, later = reuse.ttft_first_turn_ms, reuse.ttft_later_turns_ms
     if first is not None and later is not None:
         kinds = ("first turns", "later ones") if reuse.gap_s is not None else ("prompts not found", "the others")
@@ -60,23 +60,42 @@ def sentences(reuse: Reuse, routing: Routing, replicas: int) -> Iterator[str]:
     yield NOT_VALIDATED
 
 
+def _routed(routing: Routing, replicas: int, sessions: float | None, *, turns: bool) -> Iterator[str]:
+    """What a routing without a look at prefixes means for the caches of several instances."""
+    match routing:
+        case "prefix_aware":
+            return
+        case "session_affinity":
+            yield "Each session stays with one instance; what several share is kept by every instance that has them."
+            if sessions:
+                more = percent(math.sqrt((replicas - 1.0) / sessions))
+                yield f"By chance one instance in six has {more} more sessions than the mean, which is not counted."
+        case "random" | "round_robin" | "weighted" | "least_loaded":
+            what = (
+                f"one in {count(replicas)} turns meets the instance that has the turn before"
+                if turns
+                else f"each of {count(replicas)} instances keeps what it was asked itself"
+            )
+            yield f"Requests are routed without a look at prefixes: {what}."
+        case unknown:
+            assert_never(unknown)
+
+
 BOUNDS = (
     "Held against exact replays within 3 points; sessions are taken as alike, with gaps spread as random events are: "
     "longer pauses and compaction of the history hit less. Proposals and alternatives are held against the same share."
 )
 
 NOT_VALIDATED = (
-    "Against published runs, what routing gains in tokens/s was off by 1 and 27 % (two runs; in the first with what "
-    "groups of requests share counted beside the plan, which does not: 28 % as it plans), what a second tier gains by "
-    "10 % in the median (seven runs of two sources). TTFT turn by turn is not validated: in the medians of two "
+    "Against published runs, what routing gains in tokens/s was off by 1 and 27 % (two runs), what a second tier gains "
+    "by 10 % in the median (seven runs of two sources). TTFT turn by turn is not validated: in the medians of two "
     "sources it was off by 29 to 56 %."
 )
 """How far published runs were met, and what was not: docs/TRAFFIC.md, docs/accuracy/turns.csv."""
 
 BOUNDS_OF_TRACE = (
-    "Hits are those of LRU caches that replay the blocks of the trace, within 3 points of a replay of every decision. "
-    "What requests in flight have in common takes room for each of them, with which what routing gains on a published "
-    "run of shared prompts was 28 % too small."
+    "Hits are those of LRU caches that replay the blocks of the trace, within 3 points of a replay of every decision; "
+    "what requests in flight have in common takes room once, as much as that many requests in a row have."
 )
 
 

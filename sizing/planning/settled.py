@@ -6,7 +6,7 @@ once more.
 """
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from sizing.planning.caches import caches_of
 from sizing.planning.compose import as_planned
@@ -15,8 +15,9 @@ from sizing.question.understand import Question, with_caches
 from sizing.search.decide import Decided, decide, estimate
 from sizing.search.serving import Screened, screened
 
-MOST_SCREENS = 6
-"""Screens until what was found so far is taken. Chosen: each halves what is left open."""
+MOST_SCREENS = 10
+"""Screens until what was found so far is taken. Chosen: each halves what is left open, in some hundredths of a
+second."""
 
 MOST_DECISIONS = 3
 """Decisions by simulation until the last is taken, which says what it holds."""
@@ -25,7 +26,8 @@ CLOSE = 0.02
 """Hit shares that differ by less are the same: what the model of caches is exact to."""
 
 CLOSE_RATE = 1.03
-"""Rates of sessions that differ by a smaller factor are the same: the resolution of a capacity."""
+"""Rates of sessions, and tokens in flight, that differ by a smaller factor are the same: the resolution of a
+capacity."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,7 +46,7 @@ def settle(question: Question, seed: int, *, by_simulation: bool) -> Settled:
         return Settled(seen=seen, decided=decided)
     for _ in range(MOST_DECISIONS - 1):
         state = _state_of_first(decided)
-        if state is None or _shortfall(seen.question, state) <= CLOSE:
+        if state is None or _enough(seen.question, state):
             break
         seen = screened(with_caches(question, state))
         decided = decide(seen, seed) if by_simulation else estimate(seen)
@@ -57,29 +59,51 @@ def counted_on(question: Question) -> Question:
 
 
 def screened_with_caches(question: Question) -> Screened:
-    """As :func:`sizing.search.serving.screened`, with what the caches of the first choice hold of sessions."""
+    """As :func:`sizing.search.serving.screened`, with what the caches of the first choice hold of sessions.
+
+    The more is counted on, the fewer instances are chosen, and the less their caches hold: where both agree lies
+    between ``few`` tokens, for which what is chosen holds more, and ``many``, for which it holds less.
+    """
     seen = screened(question)
     if question.reused is None:
         return seen
-    short, enough, held = seen, None, None
+    few: CacheState | None = None
+    many: CacheState | None = None
+    enough = None
     for _ in range(MOST_SCREENS):
         state = _state_of_first(estimate(seen))
-        if state is None:
+        if state is None or _agrees(seen.question, state):
             break
-        lacking = _shortfall(seen.question, state)
-        if abs(lacking) <= CLOSE and _rate_holds(seen.question, state):
-            return seen
-        if lacking <= 0.0 and _rate_holds(seen.question, state):
-            enough, held = seen, seen.question.reused
+        assumed = _assumed(seen.question)
+        if assumed is None or state.capacity_tokens < assumed.capacity_tokens:
+            many = assumed
         else:
-            short = seen
-        assumed = short.question.reused
-        if held is not None and held.at is not None and assumed is not None and assumed.at is not None:
-            state = _between(held.at, assumed.at)
-        elif enough is not None:
-            break
-        seen = screened(with_caches(question, state))
-    return enough or seen
+            few = assumed
+            enough = seen if enough is None or _rate_holds(seen.question, state) else enough
+        guess = state if few is None or many is None else _between(few, many)
+        if assumed is not None:
+            guess = replace(guess, service_s=math.sqrt(assumed.service_s * state.service_s))
+        seen = screened(with_caches(question, guess))
+    else:
+        return enough or seen
+    return seen
+
+
+def _assumed(question: Question) -> CacheState | None:
+    """The caches that were counted on; None before any plan."""
+    assert question.reused is not None
+    return question.reused.at
+
+
+def _agrees(assumed: Question, state: CacheState) -> bool:
+    """Whether caches in a ``state``, of what was chosen for those that were assumed, are these: in what they hold, in
+    how often sessions ask, and in the room that requests in flight take."""
+    return (
+        _assumed(assumed) is not None
+        and abs(_shortfall(assumed, state)) <= CLOSE
+        and _rate_holds(assumed, state)
+        and 1.0 / CLOSE_RATE <= _in_flight(assumed, state) <= CLOSE_RATE
+    )
 
 
 def _state_of_first(decided: Decided) -> CacheState | None:
@@ -94,6 +118,22 @@ def _shortfall(assumed: Question, state: CacheState) -> float:
     assert assumed.reused is not None
     assert there.reused is not None
     return assumed.reused.rows.hit_share - there.reused.rows.hit_share
+
+
+def _in_flight(assumed: Question, state: CacheState) -> float:
+    """How many times the tokens that were counted on requests in flight take, with what they have in common on so many
+    instances."""
+    each, one = assumed.traffic.input_tokens, assumed.demand.sustained_rps * state.service_s / state.replicas
+    there, before = (
+        one * (each - q.traffic.in_common.tokens) + q.traffic.in_common.held_of(one)
+        for q in (with_caches(assumed, state), assumed)
+    )
+    return there / max(before, 1.0)
+
+
+def _enough(assumed: Question, state: CacheState) -> bool:
+    """Whether caches in a ``state`` hold as much as was counted on, and requests in flight leave them the room."""
+    return _shortfall(assumed, state) <= CLOSE and _in_flight(assumed, state) <= CLOSE_RATE
 
 
 def _rate_holds(assumed: Question, state: CacheState) -> bool:

@@ -7,12 +7,14 @@ there is a plan they are taken to hold everything.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import assert_never
 
 import numpy as np
 
 from sizing.base.arrays import Floats
 from sizing.base.choices import CacheRouting, Routing
 from sizing.question.length_distributions import LengthDistribution
+from sizing.reuse.in_flight import InCommon
 from sizing.reuse.sessions import PromptRows, SecondTier
 from sizing.scenario.prefix_reuse import TraceReuse
 from sizing.scenario.sessions import Sessions
@@ -62,6 +64,7 @@ class Reused:
     working_set: float
     running: float
     kept_s: float | None
+    in_common: InCommon
     outputs: LengthDistribution | None = None
     """Lengths of the answers, where they are not those of ``rows``."""
 
@@ -84,15 +87,22 @@ class Reused:
         return np.stack([np.rint(each) for each in (self.rows.prompt[kinds], output, self.rows.cached[kinds])])
 
 
-def _of_both(reuse: TraceReuse, state: CacheState, second: SecondTier, running: float, way: CacheRouting) -> float:
-    """Hit share of both tiers together: the second holds what the first does."""
-    capacity = max(second.capacity, state.capacity_tokens - running)
+def _of_both(reuse: TraceReuse, state: CacheState, second: SecondTier, room: float, way: CacheRouting) -> float:
+    """Hit share of both tiers together: the second holds what the first has ``room`` for."""
+    capacity = max(second.capacity, room)
     return reuse.hit_share(capacity, state.replicas, "prefix_aware" if second.of_all else way)
 
 
 def cache_routing(routing: Routing) -> CacheRouting:
-    """What a front end's routing means for the caches: all but one look at no prefix, as if at random."""
-    return "prefix_aware" if routing == "prefix_aware" else "random"
+    """What a front end's routing means for the caches: all but two look at neither prefix nor session, as if at
+    random."""
+    match routing:
+        case "prefix_aware" | "session_affinity":
+            return routing
+        case "random" | "round_robin" | "weighted" | "least_loaded":
+            return "random"
+        case unknown:
+            assert_never(unknown)
 
 
 def reused_by_sessions(sessions: Sessions, routing: CacheRouting, growth: float, at: CacheState | None) -> Reused:
@@ -107,6 +117,7 @@ def reused_by_sessions(sessions: Sessions, routing: CacheRouting, growth: float,
         working_set=traffic.working_set,
         running=traffic.running,
         kept_s=traffic.kept_s(state.capacity_tokens, state.replicas, routing) if at else None,
+        in_common=traffic.in_common(state.replicas, routing),
     )
 
 
@@ -119,13 +130,16 @@ def reused_by_trace(
 ) -> Reused:
     """What is cached of the prompts of a trace by the hits that were replayed; ``lengths`` of prompt and output.
 
-    Running requests take what they need, all of it before it counts as used last. Of a prompt that comes again the
-    trace's share is cached, of others nothing, of so many that the mean is that of the hits.
+    Prompts of running requests are among what was asked for last, which the replay counts; their answers take room
+    beside it (held against a replay in which running requests keep their blocks: tests/sizing/reuse). Of a prompt that
+    comes again the trace's share is cached, of others nothing, of so many that the mean is that of the hits.
     """
     state, (prompt, output) = at or EVERYTHING_HELD, lengths
-    running = rps * state.service_s * (prompt.mean + output.mean / 2.0)
-    hit = reuse.hit_share(max(state.capacity_tokens - running, 0.0), state.replicas, way)
-    both = hit if state.second is None else _of_both(reuse, state, state.second, running, way)
+    in_common = reuse.in_common(state.replicas, way, prompt.mean)
+    running = rps * state.service_s
+    room = max(state.capacity_tokens - running * output.mean / 2.0, 0.0)
+    hit = reuse.hit_share(room, state.replicas, way)
+    both = hit if state.second is None else _of_both(reuse, state, state.second, room, way)
     again = min(both / reuse.reused_share, 1.0) if reuse.reused_share else 0.0
     at_shares = np.linspace(0.5, PROMPT_KINDS - 0.5, PROMPT_KINDS, dtype=np.float64) / PROMPT_KINDS
     prompts = prompt.at(at_shares) * prompt.mean / prompt.at(at_shares).mean()
@@ -144,7 +158,9 @@ def reused_by_trace(
         ),
         at=at,
         working_set=reuse.working_set,
-        running=running,
+        running=running * (prompt.mean + output.mean / 2.0 - in_common.tokens)
+        + state.replicas * in_common.held_of(running / state.replicas),
         kept_s=None,
+        in_common=in_common,
         outputs=output,
     )

@@ -7,6 +7,7 @@ from typing import Generic, TypeVar
 
 from sizing.base.arrays import Columns, Floats, Rows
 from sizing.question.media import NO_MEDIA, Media
+from sizing.reuse.in_flight import NOTHING_IN_COMMON, InCommon
 
 Length = TypeVar("Length", float, Floats)
 
@@ -47,16 +48,14 @@ class Traffic(Lengths[float]):
     """Mean lengths in tokens: prompt, part of it found in the prefix cache, and output.
 
     ``output_variation`` is the squared coefficient of variation of the output: of the sequences in flight, more are
-    long
-    ones than of those that arrive, because they stay longer. ``media``: images and sound of a request, whose tokens are
-    part of the prompt. ``shared_tokens``: beginning of every prompt that all have, whose blocks requests in flight hold
-    together, once: engines count who uses a block (Kwon et al., "Efficient memory management for large language model
-    serving with PagedAttention", SOSP 2023, section 4.4).
+    long ones than of those that arrive, because they stay longer. ``media``: images and sound of a request, whose
+    tokens are part of the prompt. ``in_common``: what requests in flight at one instance begin with together, whose
+    blocks they hold once: engines count who uses a block.
     """
 
     cached_tokens: float = 0.0
     media: Media = NO_MEDIA
-    shared_tokens: float = 0.0
+    in_common: InCommon = NOTHING_IN_COMMON
 
     def take(self, index: Rows) -> Traffic:
         """The lengths of the rows at ``index``: the same for all."""

@@ -165,11 +165,11 @@ def with_caches(question: Question, state: CacheState | None) -> Question:
     """The question with what caches in such a ``state`` hold of its sessions or of its trace, and the rate of sessions;
     None before any plan. One whose cached part was typed as it is."""
     workload, way = question.scenario.workload, cache_routing(question.scenario.deployment.routing)
-    demand, shared = question.demand, 0.0
+    demand = question.demand
     if workload.sessions is not None:
         service_s = workload.sessions.assumed_service_s if state is None else state.service_s
         reused = reused_by_sessions(workload.sessions, way, demand.growth_factor, state)
-        demand, shared = of_sessions(workload, workload.sessions, service_s), workload.sessions.shared_prompt_tokens
+        demand = of_sessions(workload, workload.sessions, service_s)
     elif workload.prefix_reuse is not None:
         lengths = question.prompt, question.output
         reused = reused_by_trace(workload.prefix_reuse, lengths, demand.sustained_rps, way, state)
@@ -178,7 +178,7 @@ def with_caches(question: Question, state: CacheState | None) -> Question:
     assumptions = tuple(demand.how if one == question.demand.how else one for one in question.assumptions)
     return replace(
         question,
-        traffic=replace(question.traffic, cached_tokens=reused.rows.mean_cached, shared_tokens=shared),
+        traffic=replace(question.traffic, cached_tokens=reused.rows.mean_cached, in_common=reused.in_common),
         demand=demand,
         assumptions=assumptions,
         variability=replace(question.variability, prompt=reused.new_variation),
@@ -208,7 +208,7 @@ def at_lengths(question: Question, input_tokens: float, output_tokens: float) ->
         input_tokens=input_tokens,
         output_tokens=output_tokens,
         cached_tokens=before.cached_tokens * longer,
-        shared_tokens=before.shared_tokens * longer,
+        in_common=before.in_common.scaled(longer),
     )
     return replace(
         question,

@@ -15,6 +15,9 @@ from sizing.reuse.stack_distance import NEVER, stack_distances
 SEED = 41
 """Of the random routing that is replayed; the hits of thousands of requests hardly depend on it."""
 
+MOST_COUNTED = 1_000_000
+"""Blocks of a trace whose rows of requests are counted: its first. Chosen: it takes about a second for all replicas."""
+
 FEWEST_SHARED = 2
 """Full blocks that make two requests one session: a first block alone is a system prompt that everybody has."""
 
@@ -53,12 +56,19 @@ class BlockTrace:
         return np.repeat(np.arange(len(self)), np.diff(self.starts))
 
     @property
+    def tokens_of_blocks(self) -> Floats:
+        """Prompt tokens in each block, (N,): the last of a prompt may be cut short."""
+        place = np.arange(len(self.blocks)) - self.starts[self.request_of]
+        left = self.prompts[self.request_of] - place * float(self.block_tokens)
+        return np.clip(left, 0.0, float(self.block_tokens))
+
+    @property
     def reused_share(self) -> float:
         """Share of the tokens of those prompts that come again which a cache without limit holds: of prompts that begin
         with at least :data:`FEWEST_SHARED` known blocks, of any where none does."""
         known = stack_distances(self.blocks, self.starts) < NEVER
         blocks = np.bincount(self.request_of, weights=known, minlength=len(self))
-        tokens = np.bincount(self.request_of, weights=known * _tokens_of_blocks(self), minlength=len(self))
+        tokens = np.bincount(self.request_of, weights=known * self.tokens_of_blocks, minlength=len(self))
         again = blocks >= min(FEWEST_SHARED, blocks.max(initial=0.0))
         return float(tokens[again].sum() / max(self.prompts[again].sum(), 1.0))
 
@@ -132,7 +142,7 @@ def hit_curve(trace: BlockTrace, replicas: int = 1, routing: CacheRouting = "pre
         needed = stack_distances(part.blocks, part.starts)
         hit = needed < NEVER
         distances.append(needed[hit] * float(caches * trace.block_tokens))
-        tokens.append(_tokens_of_blocks(part)[hit])
+        tokens.append(part.tokens_of_blocks[hit])
     capacity, weight = np.concatenate(distances), np.concatenate(tokens)
     order = np.argsort(capacity, kind="stable")
     capacity, share = capacity[order], np.cumsum(weight[order]) / max(float(trace.prompts.sum()), 1.0)
@@ -140,8 +150,35 @@ def hit_curve(trace: BlockTrace, replicas: int = 1, routing: CacheRouting = "pre
     return HitCurve(capacity=capacity[last], share=share[last])
 
 
-def _tokens_of_blocks(trace: BlockTrace) -> Floats:
-    """Prompt tokens in each block, (N,): the last of a prompt may be cut short."""
-    place = np.arange(len(trace.blocks)) - trace.starts[trace.request_of]
-    left = trace.prompts[trace.request_of] - place * float(trace.block_tokens)
-    return np.clip(left, 0.0, float(trace.block_tokens))
+def different_shares(trace: BlockTrace, at_once: Sequence[int]) -> Floats:
+    """Share of the tokens of prompts in a row that differ, over all rows of so many requests ``at_once``, (S,).
+
+    A block that an earlier prompt of the row had counts once: of R - N + 1 rows, those that contain a request and the
+    one before it with the same block.
+    """
+    requests, tokens = trace.request_of, trace.tokens_of_blocks
+    order = np.argsort(trace.blocks, kind="stable")
+    again = np.flatnonzero(np.diff(trace.blocks[order]) == 0)
+    before, after, weight = requests[order][again], requests[order][again + 1], tokens[order][again + 1]
+    place, shares = np.arange(len(trace)), []
+    for count in at_once:
+        last = len(trace) - count
+        rows = np.minimum(place, last) - np.maximum(place - count + 1, 0) + 1
+        both = np.maximum(np.minimum(before, last) - np.maximum(after - count + 1, 0) + 1, 0)
+        shares.append(1.0 - float(weight @ both) / max(float(trace.prompts @ rows), 1.0))
+    return np.array(shares)
+
+
+def different_at(trace: BlockTrace, replicas: int, at_once: Sequence[int]) -> Floats:
+    """The same of requests that fall on ``replicas`` at random, in the mean. Beyond half of the requests of a replica
+    as its longest row says."""
+    kept = int(np.searchsorted(trace.starts, MOST_COUNTED, side="right")) - 1
+    first = trace if kept >= len(trace) else trace.take(np.arange(kept))
+    assigned = first.routed(replicas, "random")
+    parts = [first.take(np.flatnonzero(assigned == one)) for one in range(replicas)] if replicas > 1 else [first]
+    rows = []
+    for part in parts:
+        counts = [count for count in at_once if 2 * count <= len(part)] or [1]
+        known = different_shares(part, counts) if len(part) else np.ones(1)
+        rows.append(np.interp(np.log(at_once), np.log(counts), known))
+    return np.asarray(np.mean(rows, axis=0))

@@ -15,6 +15,7 @@ import numpy as np
 
 from sizing.base.arrays import Flags, Floats
 from sizing.base.choices import CacheRouting
+from sizing.reuse.in_flight import InCommon, beginnings
 
 MOST_TURNS_SHOWN = 48
 """Turns of a session that are told apart; of more, as many evenly spaced ones stand for all but the first."""
@@ -30,7 +31,8 @@ SHORTEST_S, LONGEST_S = 1e-6, 1e9
 @dataclass(frozen=True, kw_only=True)
 class SessionShape:
     """One session: ``turns`` prompts, the first of ``first_prompt`` tokens, each later one longer by ``growth`` tokens
-    of the user and of tools and by the ``answer`` before it. ``shared`` tokens begin every prompt of every session.
+    of the user and of tools and by the ``answer`` before it. ``shared`` tokens begin every prompt of a session, one of
+    so many ``shared_kinds`` of texts.
 
     ``think_s`` and ``tool_s``: mean seconds between an answer and the next prompt, each exponentially distributed.
     """
@@ -42,6 +44,7 @@ class SessionShape:
     shared: float
     think_s: float
     tool_s: float
+    shared_kinds: int = 1
 
     @property
     def longest(self) -> float:
@@ -152,7 +155,8 @@ class SessionTraffic:
 
     @property
     def working_set(self) -> float:
-        """Tokens of all sessions at once, running or waiting for their next turn, what they share counted once.
+        """Tokens of all sessions at once, running or waiting for their next turn, each text that they share counted
+        once.
 
         A turn of k leaves P(k) + answer tokens until the next prompt: rate x sum over turns of tokens x time.
         """
@@ -160,7 +164,7 @@ class SessionTraffic:
         own = self.shape.prompt(turn) - self.shape.shared
         idle = np.where(turn < self.shape.turns, self.shape.gap_s, 0.0)
         held = own * self.service_s + (own + self.shape.answer) * idle
-        return self.requests_per_s * float(share @ held) + self.shape.shared
+        return self.requests_per_s * float(share @ held) + self.shape.shared * self.shape.shared_kinds
 
     @property
     def running(self) -> float:
@@ -169,16 +173,22 @@ class SessionTraffic:
         own = self.shape.prompt(turn) - self.shape.shared + self.shape.answer / 2.0
         return self.requests_per_s * self.service_s * float(share @ own)
 
+    def in_common(self, replicas: int, routing: CacheRouting) -> InCommon:
+        """What requests in flight at one replica begin with together: where the routing looks for prefixes, one of its
+        part of the texts."""
+        apart = replicas if routing == "prefix_aware" else 1
+        return beginnings(self.shape.shared, max(self.shape.shared_kinds / apart, 1.0))
+
     def rows(
         self, capacity: float, replicas: int, routing: CacheRouting, second: SecondTier | None = None
     ) -> PromptRows:
         """What is cached of each prompt when the caches of all replicas hold ``capacity`` tokens, running requests'
         included.
 
-        Routing by session or by prefix makes one cache of all, but for the shared part, which each holds. At random a
-        turn meets the cache of the turn before with chance 1 / n, of the one before that with (1 / n) (1 - 1 / n), and
-        so on, each of which holds the history up to its own turn. What the first tier does not hold any more, a
-        ``second`` one may.
+        Routing by session or by prefix makes one cache of all, but for what sessions share: of one text for all, each
+        replica has a copy, of many texts routing by prefix keeps each in one. At random a turn meets the cache of the
+        turn before with chance 1 / n, of the one before that with (1 / n) (1 - 1 / n), and so on, each of which holds
+        the history up to its own turn. What the first tier does not hold any more, a ``second`` one may.
         """
         caches = self._caches(capacity, replicas, routing)
         held_s = caches.characteristic_s()
@@ -192,18 +202,20 @@ class SessionTraffic:
         return self._caches(capacity, replicas, routing).characteristic_s()
 
     def _caches(self, capacity: float, replicas: int, routing: CacheRouting) -> _Caches:
-        return _Caches(self, replicas if routing == "random" else 1, capacity, replicas)
+        copies = max(replicas / self.shape.shared_kinds, 1.0) if routing == "prefix_aware" else replicas
+        return _Caches(self, replicas if routing == "random" else 1, capacity, replicas, copies)
 
 
 @dataclass(frozen=True)
 class _Caches:
     """The caches of ``replicas`` that hold ``capacity`` tokens in all; ``spread``: over how many of them the turns of
-    one session fall at random."""
+    one session fall at random; ``copies``: in how many a text that sessions share is asked for."""
 
     traffic: SessionTraffic
     spread: int
     capacity: float
     replicas: int
+    copies: float
 
     @property
     def _chances(self) -> Floats:
@@ -225,7 +237,7 @@ class _Caches:
         return chance, mean * gammainc(form + 1.0, seconds / scale) + seconds * (1.0 - chance)
 
     def _held(self, seconds: float) -> float:
-        """Tokens that caches hold which keep everything for so many seconds, beside the shared part."""
+        """Tokens that caches hold which keep everything for so many seconds."""
         turn, share = self.traffic.shape.told_apart()
         chances, (_, shorter) = self._chances, self._within(seconds)
         own = self.traffic.shape.prompt(turn) + self.traffic.shape.answer - self.traffic.shape.shared
@@ -233,13 +245,15 @@ class _Caches:
         until_next = np.append(0.0, np.cumsum(chances * shorter))[left]
         never = 1.0 - np.append(0.0, np.cumsum(chances))[left]
         held = self.traffic.requests_per_s * float(share @ (own * (until_next + never * seconds)))
-        return held + self.traffic.running
+        shape = self.traffic.shape
+        texts = shape.shared * shape.shared_kinds * self.copies * self._shared_held(seconds)
+        return held + self.traffic.running + texts
 
     def characteristic_s(self) -> float:
         """Seconds for which the caches keep what nobody asks for: where what they hold in that time fills them."""
         from scipy.optimize import brentq  # takes as long to load as all else that a scenario needs
 
-        room = self.capacity - self.replicas * self.traffic.shape.shared
+        room = self.capacity
         if self._held(SHORTEST_S) >= room:
             return 0.0
         if self._held(LONGEST_S) <= room:
@@ -256,15 +270,16 @@ class _Caches:
         began = ago < turn[:, None] - 0.25
         met = np.where(began, self._chances * self._within(held_s)[0], 0.0)
         history = shape.prompt(turn[:, None] - ago) + shape.answer
-        shared = shape.shared * self._shared_held
+        known, shared = self._shared_held(held_s), shape.shared
         loaded = np.zeros_like(met)
         if second is not None:
             loaded = np.where(began, self._loaded(met, held_s, second, second_held_s), 0.0)
             history_saves = shared + second.saves(np.maximum(history - shared, 0.0))
         else:
             history_saves = history
-        apart = np.column_stack([met, loaded, 1.0 - met.sum(axis=1) - loaded.sum(axis=1)])
-        alone = np.full((len(turn), 1), shared)
+        lost = 1.0 - met.sum(axis=1) - loaded.sum(axis=1)
+        apart = np.column_stack([met, loaded, lost * known, lost * (1.0 - known)])
+        alone = np.repeat([[shared, 0.0]], len(turn), axis=0)
         cached = np.hstack([np.maximum(history, shared), np.maximum(history_saves, shared), alone])
         from_second = np.hstack([0.0 * history, np.maximum(history - shared, 0.0), 0.0 * alone])
         prompt = np.broadcast_to(shape.prompt(turn)[:, None], apart.shape)
@@ -289,9 +304,16 @@ class _Caches:
         latest[:, 0] = np.maximum(1.0 - met.sum(axis=1), 0.0) * later[0]
         return latest
 
-    @property
-    def _shared_held(self) -> float:
-        """Share of requests after which a cache still has the shared part: it is touched with every prompt, so that
-        only a prompt as long as the cache evicts it."""
+    def _shared_held(self, seconds: float) -> float:
+        """Chance that a cache which keeps everything for so many seconds still has the text that a session shares.
+
+        1 - e^(-rate x (seconds + time of an answer)), with the rate at which one cache is asked for one text, which
+        stays while it is in use; one text of all is touched with every prompt, so that only prompts as long as the
+        cache evict it.
+        """
         turn, share = self.traffic.shape.told_apart()
-        return float(share @ (self.traffic.shape.prompt(turn) <= self.capacity / self.replicas))
+        fits = float(share @ (self.traffic.shape.prompt(turn) <= self.capacity / self.replicas))
+        if self.traffic.shape.shared_kinds == 1:
+            return fits
+        per_s = self.traffic.requests_per_s / (self.traffic.shape.shared_kinds * self.copies)
+        return -math.expm1(-per_s * (seconds + self.traffic.service_s)) * fits

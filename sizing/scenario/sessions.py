@@ -34,8 +34,9 @@ Seconds = Annotated[float, Field(ge=0, le=604_800, allow_inf_nan=False)]
 
 class Sessions(ScenarioPart):
     """Sessions of ``turns`` requests. The first prompt has ``first_prompt_tokens``, of which the first
-    ``shared_prompt_tokens`` (system prompt, tools) are those of every session; each later one is longer by the answer
-    before it, the user's text and what tools gave. Between an answer and the next request a person thinks and tools
+    ``shared_prompt_tokens`` (system prompt, tools, a document) are those of other sessions, too: one of so many
+    ``shared_prompts``, each as likely. Each later prompt is longer by the answer before it, the user's text and what
+    tools gave. Between an answer and the next request a person thinks and tools
     run, in the mean so many seconds.
     """
 
@@ -47,6 +48,7 @@ class Sessions(ScenarioPart):
     think_time_s: Seconds = 0.0
     tool_time_s: Seconds = 0.0
     shared_prompt_tokens: MoreTokens = 0.0
+    shared_prompts: int = Field(default=1, ge=1, le=1_000_000)
     sessions_at_once: Count | None = None
     sessions_per_hour: Count | None = None
 
@@ -57,6 +59,8 @@ class Sessions(ScenarioPart):
             raise ValueError(f"give exactly one of sessions_at_once or sessions_per_hour (found {what})")
         if self.shared_prompt_tokens >= self.first_prompt_tokens:
             raise ValueError("shared_prompt_tokens must be smaller than first_prompt_tokens, which contains them")
+        if self.shared_prompts > 1 and not self.shared_prompt_tokens:
+            raise ValueError("shared_prompts needs shared_prompt_tokens: how long each of them is")
         return self
 
     @property
@@ -68,6 +72,7 @@ class Sessions(ScenarioPart):
             growth=self.user_tokens + self.tool_tokens,
             answer=self.answer_tokens,
             shared=self.shared_prompt_tokens,
+            shared_kinds=self.shared_prompts,
             think_s=self.think_time_s,
             tool_s=self.tool_time_s,
         )

@@ -33,15 +33,18 @@ class KvTokens(NamedTuple):
 def configured_replica(
     model: Model, row: Configuration, traffic: Traffic, *, source: Roofline | None = None
 ) -> Replica:
-    """A configuration as a replica, for requests of the mean lengths of ``traffic``, of which what all prompts begin
-    with is in the KV cache once on each rank.
+    """A configuration as a replica, for requests of the mean lengths of ``traffic``.
+
+    What they have in common is in the KV cache of each rank once, as much as those have that fill it.
 
     Pipeline stages and attention-DP ranks take a token budget each; DP ranks a full set of sequences each. Step times
     are those of ``source``, the committed roofline unless given.
     """
     speculation, engine = row.speculation, row.engine
     fit = (source or roofline()).fit
-    kv = kv_tokens(model, row, traffic)
+    kv, common = kv_tokens(model, row, traffic), traffic.in_common
+    own = traffic.input_tokens + engine.answer_held * traffic.output_tokens + kv.of_sequence - common.tokens
+    once = common.held_of(common.requests_in(kv.capacity / row.dp, own)) * row.dp
     sequences = min(engine.sequences(row.gpu) * row.dp, row.batch_limit or engine.sequences(row.gpu) * row.dp)
     extras = extras_of(model, table([row]), traffic)
     grid = roofline_grid(model, row, sequences, source=source)
@@ -49,8 +52,8 @@ def configured_replica(
         grid=grid if extras is None else with_extras_of_row(grid, extras, traffic.new_tokens),
         max_sequences=sequences,
         token_budget=max(float(engine.budget(row.gpu) * row.pp * row.dp), sequences * speculation.rows_per_sequence),
-        kv_tokens=max(kv.capacity - traffic.shared_tokens * row.dp, float(engine.block_tokens)),
-        sequence_tokens=kv.of_sequence - traffic.shared_tokens,
+        kv_tokens=max(kv.capacity - once, float(engine.block_tokens)),
+        sequence_tokens=kv.of_sequence - common.tokens,
         block_tokens=float(engine.block_tokens),
         speculation=speculation,
         reserve_output=not engine.evicts,

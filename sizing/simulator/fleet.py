@@ -19,8 +19,10 @@ POLICIES: Mapping[Routing, int] = {
     "round_robin": ROUND_ROBIN,
     "weighted": WEIGHTED,
     "least_loaded": LEAST_LOADED,
+    "session_affinity": RANDOM,
     "prefix_aware": PREFIX_AWARE,
 }
+"""How each routing chooses. Of many sessions at once that a hash spreads, an instance sees requests as if at random."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -131,7 +131,7 @@ def _fleet_rps(
     if work is not None:  # whether or not the rates were kept
         work.spend(sum(one.events for one in known.values()), 0)
     rates = np.array([known[r].rps for r in fleet.replicas])
-    if fleet.routing in ("round_robin", "random"):
+    if fleet.routing in ("round_robin", "random", "session_affinity"):
         return float(len(rates) * rates.min())
     if fleet.routing == "weighted":
         weights = np.array([r.weight for r in fleet.replicas])

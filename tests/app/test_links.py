@@ -185,6 +185,7 @@ DEFAULTS = {
     "pics_w": "1024",
     "s_by": "at_once",
     "s_run": "0",
+    "s_kinds": "1",
     "s_shared": "0",
     "s_think": "0",
     "s_tool": "0",

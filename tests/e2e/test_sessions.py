@@ -35,7 +35,7 @@ def test_coding_agents_for_two_hundred_developers(open_page: OpenPage) -> None:
     choose(page, "Routing", "Least loaded")
     at_random = percent_of(figure(page, "Found in prefix cache"))
     assert at_random < by_prefix
-    expect(tile).to_contain_text(re.compile("Routing by prefix or by session would hold"))
+    expect(tile).to_contain_text(re.compile("Routing by prefix would hold"))
     link = parse_qs(urlparse(page.url).query)
     assert (link["load"], link["s_turns"], link["s_once"]) == (["Sessions"], ["30"], ["200"])
     again = open_page(page.url.split("/", 3)[-1])

@@ -31,7 +31,7 @@ _LOADS = {
     "users": ("users", "per_user"),
     "batch": ("docs_month", "per_doc"),
 }
-_SESSION = (("s_turns", "s_answer"), ("s_first", "s_shared"), ("s_user", "s_tool"), ("s_think", "s_run"))
+_SESSION = (("s_turns", "s_answer"), ("s_first", "s_shared"), ("s_kinds", "s_user"), ("s_tool", "s_think"), ("s_run",))
 
 
 def draw() -> Places:

@@ -13,6 +13,7 @@ from sizing.deployments.concurrency import evicted_share, running_fit, sequences
 from sizing.deployments.memory import memory_fit
 from sizing.question.configuration import Configuration
 from sizing.question.traffic import Traffic
+from sizing.reuse.in_flight import beginnings
 from tests.sizing.asking import LLAMA_8B, model_named
 
 TRAFFIC = Traffic(input_tokens=1600, output_tokens=1600)
@@ -46,7 +47,7 @@ def test_what_a_sequence_in_flight_holds(engine, tokens, by_hand):
 
 def test_what_all_prompts_begin_with_is_held_once():
     """960 of 1,600 tokens are those of every prompt: sequences of vLLM hold 1,600 + 800 - 960 each beside them."""
-    alike = Traffic(input_tokens=1600, output_tokens=1600, shared_tokens=960)
+    alike = Traffic(input_tokens=1600, output_tokens=1600, in_common=beginnings(960, 1))
     found = running_fit(model_named(LLAMA_8B), table([row("vllm")]), alike)
     assert found.together[0] == 960 * TOKEN
     assert found.held_per_sequence[0] == pytest.approx(1440 * TOKEN)

@@ -86,8 +86,8 @@ def test_keys_and_values_are_kept_as_often_as_heads_cannot_be_split(model, tp, c
     assert kept_copies(resolve_model(model).model, tp) == copies
 
 
-def asked(tokens: float, model: str = DEEPSEEK) -> set[str]:
-    deployment = {"gpus": ["h200_sxm"], "engines": ["vllm"], "tp": [8], "pp": [1], "ep": [1], "dp": [1]}
+def asked(tokens: float, model: str = DEEPSEEK, engine: str = "vllm") -> set[str]:
+    deployment = {"gpus": ["h200_sxm"], "engines": [engine], "tp": [8], "pp": [1], "ep": [1], "dp": [1]}
     workload = {"input_tokens": tokens, "output_tokens": 300, "peak_rps": 0.01}
     limits = {"ttft_ms": 600_000, "itl_ms": None}
     keys = raw(model, workload=workload, deployment={**deployment, "serving": ["aggregated"]}, limits=limits)
@@ -95,9 +95,17 @@ def asked(tokens: float, model: str = DEEPSEEK) -> set[str]:
 
 
 def test_rules_speak_of_long_prompts_alone():
-    rules = {"longest_context", "context_parallelism", "long_prompts"}
+    rules = {"longest_context", "context_parallelism", "prefill_context_parallelism", "long_prompts"}
     assert rules <= asked(120_000)
     assert not rules & asked(8_000)
+
+
+def test_prompts_are_said_to_be_split_where_an_engine_can_split_them():
+    """vLLM splits prompts of MLA models alone, SGLang of any, TensorRT-LLM of none."""
+    code = "prefill_context_parallelism"
+    assert code not in asked(120_000, QWEN, "vllm")
+    assert code in asked(120_000, QWEN, "sglang")
+    assert code not in asked(120_000, QWEN, "trtllm")
 
 
 def test_a_window_that_its_authors_extend_says_so():

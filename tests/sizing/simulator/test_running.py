@@ -11,6 +11,7 @@ from sizing.catalog.precisions import precisions
 from sizing.question.configuration import Configuration
 from sizing.question.traffic import Traffic
 from sizing.question.understand import understand
+from sizing.reuse.in_flight import beginnings, different
 from sizing.scenario import Scenario
 from sizing.search.replicas import lengths_of, replica_at
 from sizing.search.screen import evaluate_all
@@ -72,7 +73,7 @@ def test_full_attention_has_nothing_beside_its_tokens():
 
 def test_what_all_prompts_begin_with_is_simulated_once():
     """As many run at once as where prompts are shorter by it and the cache holds it: 1,500 of 2,000 tokens."""
-    replica, kv = replica_of(model_named(LLAMA_8B), shared_tokens=1500)
+    replica, kv = replica_of(model_named(LLAMA_8B), in_common=beginnings(1500, 1))
     assert replica.kv_tokens == pytest.approx(kv.capacity - 1500)
     assert replica.sequence_tokens == pytest.approx(-1500)
     alike, apart = replace(replica, kv_tokens=20_000.0), replace(replica, kv_tokens=20_000.0, sequence_tokens=0.0)
@@ -80,6 +81,19 @@ def test_what_all_prompts_begin_with_is_simulated_once():
     shorter = closed_loop(apart, prompts(500, 0), 60)
     assert most_at_once(together) == pytest.approx(most_at_once(shorter), abs=1)
     assert most_at_once(together) > 2 * most_at_once(closed_loop(apart, prompts(2000, 1500), 60))
+
+
+def test_the_more_kinds_of_beginnings_the_fewer_run_at_once():
+    """Of 100 kinds next to none is in flight twice, of two all: as if prompts were whole, or shorter by them."""
+    model, at_once = model_named(LLAMA_8B), []
+    for kinds in (1, 2, 20, 100_000):
+        replica, kv = replica_of(model, in_common=beginnings(1500, kinds))
+        held = kv.capacity - replica.kv_tokens
+        at_once.append((kv.capacity - held) / (2500 + replica.sequence_tokens))
+        assert held == pytest.approx(1500 * float(different(kinds, np.float64(at_once[-1]))), rel=0.02)
+    assert at_once == sorted(at_once, reverse=True)
+    assert at_once[0] > 2 * at_once[-1]
+    assert at_once[-1] == pytest.approx(replica_of(model)[1].capacity / 2500, rel=0.01)
 
 
 def prompts(tokens, cached):
