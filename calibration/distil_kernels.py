@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
+from scipy.optimize import minimize_scalar
 
 from calibration.distil_attention import Kernel, decodes, over_heads, prompts
 from calibration.distil_collectives import Collective, all_reduces, all_to_alls
@@ -28,7 +29,7 @@ from calibration.distil_matrices import (
 from calibration.kernel_priors import KERNELS, kernels
 from calibration.kernel_tables import VERSION, NoTables, fetched
 from calibration.yaml_lines import flow_mapping
-from sizing.steps.hardware import power_of
+from sizing.steps.hardware import power_of, products_per_lane
 
 READ_ON = "2026-11-23"
 """Day of the tables' reading; a constant, so that the same tables give the same file."""
@@ -57,14 +58,14 @@ def distilled(wheel: Path) -> dict[str, object]:
     reduces, exchanges = all_reduces(wheel), all_to_alls(wheel)
     fast = [c for c in reduces if c.chip.gpu.has_fast_link]
     _add(families, "link", _by_family((c.chip.family, c.fit.values["link"]) for c in fast))
-    weight_only = _weight_only(dense, experts)
+    widening = _widening(dense, experts)
     common = {
         "power": power,
         **{f"exposed_{w}": exposed[w] for w in WIDTHS},
         **shared,
         "imbalance": float(np.exp(np.mean(np.log(imbalance(expert_rows))))),
-        "weight_only": weight_only,
-        **_expert_rates(experts, families, power, weight_only),
+        "widening": widening,
+        **_expert_rates(experts, families, power, widening),
         **_latencies(fast),
     }
     return {
@@ -138,26 +139,36 @@ def _kernel_families(kernels: Sequence[Kernel]) -> dict[str, float]:
     return _by_family((f, over_heads({h: median(v) for h, v in heads.items()})) for f, heads in groups.items())
 
 
-def _weight_only(dense: Sequence[Product], experts: Sequence[Product]) -> float:
-    """Matrix rate of formats that are widened before they are multiplied, relative to 16 bit on the same GPU and
-    framework: the geometric mean of dense products and experts."""
-    means = []
+def _widening(dense: Sequence[Product], experts: Sequence[Product]) -> float:
+    """How much widening holds products back (:meth:`sizing.steps.efficiency.Efficiencies.widened_rate`): what the
+    rates of dense products and of experts beside those at 16 bit on the same GPU and framework ask for, the mean
+    distance of logarithms being least."""
+    pairs = []
     for products in (dense, experts):
-        wide = {(p.chip.gpu.id, p.framework): p.fit.values["matrix"] for p in products if p.kind == "bfloat16"}
-        narrow = [p for p in products if p.width == "weight_only"]
-        means.append(median(p.fit.values["matrix"] / wide[p.chip.gpu.id, p.framework] for p in narrow))
-    return min(geometric_mean(means), 1.0)
+        wide = {(p.chip.gpu.id, p.framework): _matrix(p) for p in products if p.kind == "bfloat16"}
+        narrow = [p for p in products if p.width == "weight_only" and (p.chip.gpu.id, p.framework) in wide]
+        pairs += [(products_per_lane(p.chip.gpu), _matrix(p) / wide[p.chip.gpu.id, p.framework]) for p in narrow]
+    per_lane, rates = np.array(pairs).T
+
+    def distance(widening: float) -> float:
+        return float(np.abs(np.log(np.hypot(1.0, widening * per_lane) * rates)).sum())
+
+    return float(minimize_scalar(distance, bounds=(0.0, 10.0), method="bounded").x)
 
 
-def _expert_rates(experts: Sequence[Product], families: Grouped, power: float, weight_only: float) -> dict[str, float]:
+def _matrix(product: Product) -> float:
+    return product.fit.values["matrix"]
+
+
+def _expert_rates(experts: Sequence[Product], families: Grouped, power: float, widening: float) -> dict[str, float]:
     """Rates of experts relative to dense products of the family."""
     matrix: list[float] = []
     memory: dict[str, list[float]] = {w: [] for w in WIDTHS}
     for p in experts:
         bytes_width = "4" if p.width == "weight_only" else p.width
-        factor = weight_only if p.width == "weight_only" else 1.0
+        held_back = np.hypot(1.0, widening * products_per_lane(p.chip.gpu)) if p.width == "weight_only" else 1.0
         reached = _of(families, f"matrix_{number_width(p.kind)}")[p.chip.family] * power_of(p.chip.gpu) ** power
-        matrix.append(p.fit.values["matrix"] / (min(reached, 1.0) * factor))
+        matrix.append(_matrix(p) * held_back / min(reached, 1.0))
         memory[bytes_width].append(p.fit.values["memory"] / _of(families, f"memory_{bytes_width}")[p.chip.family])
     return {"expert_matrix": median(matrix), **{f"expert_memory_{w}": median(memory[w]) for w in WIDTHS}}
 

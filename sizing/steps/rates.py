@@ -190,11 +190,17 @@ def _matrix_rates(of: _Fitted) -> tuple[Floats, Floats, Floats]:
     then = np.exp(-of.device(lambda d: d.wide_ageing) * of.age - common.matrix_ageing * immature)
     by_number = of.by_class(lambda d: (d.matrix_16, d.matrix_8, d.matrix_4), facts.number_class)
     matrix = facts.matrix * np.minimum(sustained * by_number, 1.0) * np.where(_is_wide(facts), then, 1.0)
-    widened = np.array([of.fit.widening(f) for f in facts.families])[facts.family][:, None]
-    matrix = matrix * np.where(facts.weight_only[:, None], widened, 1.0)
+    matrix = matrix * np.where(facts.weight_only[:, None], _widened(of), 1.0)
     wide = facts.wide * np.minimum(sustained * of.device(lambda d: d.matrix_16), 1.0) * then * of.library
     eight = facts.eight * np.minimum(sustained * of.device(lambda d: d.matrix_8), 1.0)
     return wide, np.where(facts.eight > 0, eight, wide), matrix
+
+
+def _widened(of: _Fitted) -> Floats:
+    """Matrix rate of weight-only formats relative to 16-bit weights, (C, 1)."""
+    families, per_lane = np.array(of.facts.families)[of.facts.family], of.facts.products_per_lane[:, 0]
+    each = [of.fit.widened_rate(f, p) for f, p in zip(families, per_lane, strict=True)]
+    return np.array(each)[:, None]
 
 
 def _attention_share(of: _Fitted) -> Floats:
