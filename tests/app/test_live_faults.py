@@ -12,12 +12,13 @@ from pathlib import Path
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from bench.server import free_port
 from collectors.units import MIB
 from tests.app.conftest import Clock
 from tests.app.live import ID, VLLM, figures, open_live, said, settled, source_file, vllm
 from tests.collectors.fake_prometheus import FakePrometheus
 from tests.collectors.feeds import NOW, Feed, steady
-from tests.collectors.servers import Server, Told, free_port, serving
+from tests.collectors.servers import Server, Told, serving
 from tests.patience import PATIENCE_S
 from ui.sources.reading import Registry
 

@@ -11,10 +11,9 @@ from reality.money import usd_per_million_output_tokens
 from sizing import Scenario
 from sizing.base.format import usd
 from sizing.planning.analytic import analytic_plan
-from tests.app.conftest import APP
+from tests.app.conftest import started
 from tests.app.pages_text import problems
 from tests.collectors.reading.test_alerts import observed
-from tests.patience import PATIENCE_S
 from ui.cost.live_prices import NOBODY, WHY, names_of
 from ui.live.serving_cost import cost_text, planned_usd_per_gpu_hour
 from ui.state import PRICE_BOOK
@@ -155,9 +154,7 @@ def test_the_cost_now_stands_beside_the_plans() -> None:
 
 
 def test_live_refuses_a_price_that_is_none_and_keeps_the_last() -> None:
-    app = AppTest.from_file(str(APP), default_timeout=PATIENCE_S)
-    app.query_params["goto"] = "live"
-    app.run()
+    app = started(goto="live")
     app.text_input(key="live_gpu_hour_usd").set_value("2.50").run()
     assert not problems(app)
     for text, why in (

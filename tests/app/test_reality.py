@@ -11,11 +11,12 @@ import pytest
 import yaml
 from streamlit.testing.v1 import AppTest
 
+from bench.server import free_port
 from collectors.reading.observation import Observation, State
 from sharing.form.link_versions import LINK_VERSION
-from tests.app.conftest import OpenLink
+from tests.app.conftest import OpenLink, started
 from tests.app.pages_text import answer, problems
-from tests.collectors.servers import Pages, free_port, recording, serving
+from tests.collectors.servers import Pages, recording, serving
 from tests.patience import PATIENCE_S
 from ui import sources
 from ui.sources import KnownSource, LatestAnswer
@@ -42,7 +43,7 @@ def settled(app: AppTest) -> AppTest:
 
 @pytest.fixture
 def app(sources_folder: Path) -> AppTest:
-    return AppTest.from_file(str(Path(__file__).parents[2] / "app.py"), default_timeout=PATIENCE_S).run()
+    return started()
 
 
 def write_source(folder: Path, **raw: object) -> None:

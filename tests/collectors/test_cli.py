@@ -12,8 +12,9 @@ from typing import IO, Any
 import pytest
 import requests
 
+from bench.server import free_port
 from commandline.run import INTERRUPTED
-from tests.collectors.servers import Asked, Pages, Server, Told, free_port, recording, serving
+from tests.collectors.servers import Asked, Pages, Server, Told, recording, serving
 from tests.commands import ROOT, run, run_process, source_file
 from tests.patience import PATIENCE_S
 from tests.reality.truths import DEMO_SCENARIO

@@ -4,6 +4,7 @@ import math
 
 import pytest
 
+from bench.server import free_port
 from collectors.errors import (
     AccessDenied,
     QueryRejected,
@@ -19,7 +20,7 @@ from collectors.errors import (
 from collectors.prometheus import Clock, Fetcher, FetchLimits, PrometheusClient
 from collectors.prometheus.answers import seconds_of
 from tests.collectors.prometheus.clients import answering, client_of
-from tests.collectors.servers import RECORDINGS, Asked, Server, Told, free_port, recorded, serving, success, vector
+from tests.collectors.servers import RECORDINGS, Asked, Server, Told, recorded, serving, success, vector
 
 
 @pytest.mark.parametrize("flavour", ["prom_api", "vm_api"])

@@ -4,12 +4,13 @@ import time
 
 import pytest
 
+from bench.server import free_port
 from collectors.connect import read
 from collectors.queries.live_numbers import NUMBERS
 from collectors.reading.observation import DISTRIBUTIONS, State
 from collectors.source import Source, source_from
 from tests.collectors.conftest import Replay
-from tests.collectors.servers import free_port, recording
+from tests.collectors.servers import recording
 
 WINDOW_S = 20.0
 
