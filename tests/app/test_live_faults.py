@@ -146,7 +146,7 @@ def test_a_certificate_nobody_vouches_for(sources_folder: Path, tmp_path: Path, 
     context.load_cert_chain(cert, key)
     with serving(lambda asked: Told()) as server:
         server.http.socket = context.wrap_socket(server.http.socket, server_side=True)
-        server.http.handle_error = lambda *_: None  # type: ignore[method-assign]
+        server.http.handle_error = lambda *_: None
         source_file(sources_folder, server.url.replace("http:", "https:"))
         app = open_live(registry)
     assert "has a TLS certificate that cannot be verified: give its CA in tls." in said(app)

@@ -158,7 +158,6 @@ def test_the_verdict_of_live_is_said_where_it_is_another(app: AppTest, monkeypat
 
     def overloaded(known: KnownSource, **window: Any) -> LatestAnswer[Observation]:
         answer = read(known, **window | {"wait_s": PATIENCE_S})
-        assert answer.newest is not None
         return replace(answer, newest=answer.newest.model_copy(update={"state": State.SATURATED}))
 
     monkeypatch.setattr(sources, "observed", overloaded)

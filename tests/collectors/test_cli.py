@@ -201,7 +201,6 @@ def test_demo_is_a_process_that_can_be_read(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "collectors", "demo", "--port", str(port), "--at", "10:30"]
     process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True)
     try:
-        assert process.stdout is not None
         assert str(port) in process.stdout.readline()
         page = requests.get(f"http://127.0.0.1:{port}/metrics", timeout=PATIENCE_S)
         assert page.headers["Content-Type"].startswith("text/plain; version=0.0.4")

@@ -192,7 +192,6 @@ def test_layers_may_differ_by_their_number():
 
 def test_latent_attention_keeps_the_widths_of_its_parts():
     latent = of("mistralai/Mistral-Large-3").latent
-    assert latent is not None
     assert (latent.kv_rank, latent.rope_dim, latent.v_dim) == (512, 64, 128)
 
 
