@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import get_args
 
-from sizing.base.format import count, requests_per_s, usd
+from sizing.base.format import count, counted, requests_per_s, usd
 from sizing.decision.added_up import read_alike
 from sizing.decision.keep_hardware import Kept, MovedInput, QuestionName
 from sizing.decision.odd import Odd, Side
@@ -115,7 +115,7 @@ def odd_sentence(odd: Odd) -> str:
 
 
 def _carries(side: Side, *, short: bool = False) -> str:
-    gpus = f"{count(side.gpus_per_instance)} GPU{'s' if side.gpus_per_instance > 1 else ''}"
+    gpus = counted(side.gpus_per_instance, "GPU")
     if short:
         return f"one of {gpus} in {precision_name(side.deployed.weight_precision)} {requests_per_s(side.max_rps)}"
     return f"an instance of {gpus} carries {requests_per_s(side.max_rps)} (limited by {side.limited_by})"

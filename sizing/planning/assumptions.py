@@ -183,7 +183,7 @@ def of_pools(
     )
     if spares := question.scenario.deployment.spare_instances:
         yield (
-            f"{spares:,} spare instance{'s' if spares > 1 else ''} in either pool: an instance of one does not stand "
+            f"{counted(spares, 'spare instance')} in either pool: an instance of one does not stand "
             "in for one of the other."
         )
     if named:

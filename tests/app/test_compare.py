@@ -11,9 +11,8 @@ from sizing.catalog.precisions import precisions
 from sizing.decision.columns import ComparisonColumn
 from sizing.decision.comparison import compare
 from sizing.decision.outcome import NOTHING
-from tests.app.conftest import APP
+from tests.app.conftest import started
 from tests.app.pages_text import problems
-from tests.patience import PATIENCE_S
 from ui.compare.column_text import column_of, column_text
 from ui.figures.comparison import (
     answers_table,
@@ -55,19 +54,13 @@ def test_a_variant_is_added_and_removed(page: AppTest) -> None:
 
 
 def test_the_address_keeps_the_variants() -> None:
-    app = AppTest.from_file(str(APP), default_timeout=PATIENCE_S)
-    for key, value in {"goto": "compare", "isl": "3500", "beside": ["Cloud"]}.items():
-        app.query_params[key] = value
-    app.run()
+    app = started(goto="compare", isl="3500", beside=["Cloud"])
     assert not app.exception
     assert app.multiselect(key="beside").value == ["Cloud"]
 
 
 def test_a_variant_that_the_scenario_does_not_have_is_said(app: AppTest) -> None:
-    app = AppTest.from_file(str(APP), default_timeout=PATIENCE_S)
-    for key, value in {"goto": "compare", "isl": "3500", "beside": ["gpu-abacus"]}.items():
-        app.query_params[key] = value
-    app.run()
+    app = started(goto="compare", isl="3500", beside=["gpu-abacus"])
     assert not app.exception
     assert any("gpu-abacus" in one.value for one in app.warning)
 
@@ -142,11 +135,7 @@ def test_levers_stand_side_by_side_and_follow_their_assumptions(page: AppTest) -
 
 
 def test_a_link_opens_the_view_that_it_names() -> None:
-    app = AppTest.from_file(str(APP), default_timeout=PATIENCE_S)
-    link = {"goto": "compare", "isl": "3500", "compare_view": "Formats", "formats_on": "Any that the scenario allows"}
-    for key, value in link.items():
-        app.query_params[key] = value
-    app.run()
+    app = started(goto="compare", isl="3500", compare_view="Formats", formats_on="Any that the scenario allows")
     assert not app.exception
     assert not app.warning
     assert app.session_state["formats_on"] == "any"
@@ -210,10 +199,7 @@ def test_what_is_no_column_is_none(text: str) -> None:
     ],
 )
 def test_the_address_keeps_a_column_of_ones_own(text: str, called: str) -> None:
-    app = AppTest.from_file(str(APP), default_timeout=PATIENCE_S)
-    for key, value in {"goto": "compare", "isl": "3500", "beside": [text]}.items():
-        app.query_params[key] = value
-    app.run()
+    app = started(goto="compare", isl="3500", beside=[text])
     assert not app.exception
     assert not app.warning
     assert app.multiselect(key="beside").value == [called]
@@ -231,11 +217,7 @@ def test_sliders_are_answered_on_the_same_hardware(page: AppTest) -> None:
 
 
 def test_what_cannot_be_is_a_sentence_and_the_last_answer_stays(app: AppTest) -> None:
-    app = AppTest.from_file(str(APP), default_timeout=PATIENCE_S)
-    link = {"goto": "size", "rps": "400000", "gpu": "h100_sxm", "view": "What if"}
-    for key, value in link.items():
-        app.query_params[key] = value
-    app.run()
+    app = started(goto="size", rps="400000", gpu="h100_sxm", view="What if")
     app.select_slider(key="what_if_load").set_value(2.0).run()
     good = [m.value for m in app.markdown if "instead of" in m.value or "enough" in m.value]
     assert good

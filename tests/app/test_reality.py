@@ -11,11 +11,12 @@ import pytest
 import yaml
 from streamlit.testing.v1 import AppTest
 
+from bench.server import free_port
 from collectors.reading.observation import Observation, State
 from sharing.form.link_versions import LINK_VERSION
-from tests.app.conftest import OpenLink
+from tests.app.conftest import OpenLink, started
 from tests.app.pages_text import answer, problems
-from tests.collectors.servers import Pages, free_port, recording, serving
+from tests.collectors.servers import Pages, recording, serving
 from tests.patience import PATIENCE_S
 from ui import sources
 from ui.sources import KnownSource, LatestAnswer
@@ -42,7 +43,7 @@ def settled(app: AppTest) -> AppTest:
 
 @pytest.fixture
 def app(sources_folder: Path) -> AppTest:
-    return AppTest.from_file(str(Path(__file__).parents[2] / "app.py"), default_timeout=PATIENCE_S).run()
+    return started()
 
 
 def write_source(folder: Path, **raw: object) -> None:
@@ -157,7 +158,6 @@ def test_the_verdict_of_live_is_said_where_it_is_another(app: AppTest, monkeypat
 
     def overloaded(known: KnownSource, **window: Any) -> LatestAnswer[Observation]:
         answer = read(known, **window | {"wait_s": PATIENCE_S})
-        assert answer.newest is not None
         return replace(answer, newest=answer.newest.model_copy(update={"state": State.SATURATED}))
 
     monkeypatch.setattr(sources, "observed", overloaded)

@@ -125,9 +125,6 @@ def test_chapters_come_in_the_order_in_which_they_are_read() -> None:
 
 def test_figures_are_those_of_the_plan_and_of_its_cost() -> None:
     plan, shown = planned("chat"), facts(report("chat"))
-    assert plan.deployment is not None
-    assert plan.latency is not None
-    assert plan.cost is not None
     money = cost(Answer(understand(scenario("chat")), plan))
     assert shown["GPUs"] == count(plan.deployment.gpus)
     assert shown["Systems"] == count(plan.deployment.systems)
@@ -136,7 +133,7 @@ def test_figures_are_those_of_the_plan_and_of_its_cost() -> None:
     assert shown["All costs a month"] == usd(money.usd_per_month)
     parts = next(table for title, table in tables(report("chat")).items() if title.startswith("A month"))
     *each, (_, total) = parts.rows
-    assert sum(row[1] for row in each) == pytest.approx(total)  # type: ignore[misc]
+    assert sum(row[1] for row in each) == pytest.approx(total)
     assert total == money.usd_per_month
 
 
@@ -146,7 +143,7 @@ def test_36_months_add_up_to_what_the_cost_answer_says() -> None:
     place = [column.label for column in table.columns].index("Own systems")
     years, whole = table.rows[:-1], table.rows[-1]
     assert whole[place] == pytest.approx(sum(money.cash))
-    assert sum(row[place] for row in years) == pytest.approx(whole[place])  # type: ignore[misc]
+    assert sum(row[place] for row in years) == pytest.approx(whole[place])
 
 
 def test_the_tornado_is_that_of_the_cost_page() -> None:
@@ -174,8 +171,6 @@ def test_a_promise_that_needs_more_gpus_for_less_money_is_worded_so() -> None:
         return tables(build_report(subject, made_at=MADE_AT, answers=Cheaper())).get("What each promise costs")
 
     table, gpus = promised(Released.LIST_PRICES), planned("chat").deployment
-    assert table is not None
-    assert gpus is not None
     place = [column.label for column in table.columns].index(GPU_CHANGE)
     assert (table.rows[0][2], table.rows[0][place]) == ("not promised", f"{gpus.gpus} more")
     assert MORE_FOR_LESS in table.note
@@ -238,7 +233,6 @@ def test_nothing_released_means_no_money_anywhere(name: str) -> None:
 def test_a_chart_without_money_counts_gpus() -> None:
     chart = charts(report("pools", Released.NOTHING))["Inputs by how far they move the answer"]
     deployed = planned("pools").deployment
-    assert deployed is not None
     assert (chart.y_label, chart.base) == ("GPUs", deployed.gpus)
 
 
@@ -293,7 +287,7 @@ def test_amounts_are_in_the_currency_that_is_handed_in() -> None:
     assert shown.currency == "EUR"
     title = next(title for title in tables(shown) if title.startswith("A month"))
     in_usd = tables(report("chat"))[title].rows[-1][1]
-    assert tables(shown)[title].rows[-1][1] == pytest.approx(in_usd * 0.5)  # type: ignore[operator]
+    assert tables(shown)[title].rows[-1][1] == pytest.approx(in_usd * 0.5)
     money = [s.model_dump_json() for s in shown.sections if s.key in ("answer", "alternatives", "sensitivity")]
     assert not any("$" in text for text in money)
 

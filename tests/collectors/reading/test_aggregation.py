@@ -234,7 +234,6 @@ class TestArrivals:
         feed = Feed({"a:8000": self.page})
         source = source_from({"schema_version": 1, "scrape": {"targets": ["http://x"]}, "window_s": 480})
         load = read_deployed(feed.backend, source, at_s=NOW, window_s=480).load
-        assert load is not None
         assert max(load.rps) == pytest.approx(22, rel=0.03)
         lines = history(feed.backend, source, start_s=NOW - 400, end_s=NOW, points=10).lines["arrivals_rps"]
         assert max(value for value in lines if value == value) == pytest.approx(22, rel=0.03)

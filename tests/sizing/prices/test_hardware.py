@@ -200,7 +200,6 @@ def test_what_others_report_or_one_customer_was_quoted_prices_nothing_that_a_pro
 
 def test_a_small_load_of_a_large_model_buys_no_eight_gpus():
     plan = analytic_plan(Scenario.model_validate(raw(LLAMA_70B, workload={"peak_rps": 1})), alternatives=0)
-    assert plan.deployment is not None
     assert plan.deployment.gpus_bought < 8
 
 
