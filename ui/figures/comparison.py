@@ -146,10 +146,7 @@ def differences_table(comparison: Comparison) -> pd.DataFrame:
 
 def _shown(key: str, value: Any) -> str:
     """A value by the names that the form has for it."""
-    field = {"deployment.gpus": "gpu", "deployment.precisions": "prec", "deployment.location": "where"}.get(key)
-    if field is None or not value:
-        return shown(key, value)
-    return ", ".join(label(field, one) for one in ([value] if isinstance(value, str) else value))
+    return label("where", value) if key == "deployment.location" and value else shown(key, value)
 
 
 def answers_table(comparison: Comparison, currency: Currency = DOLLARS, at: str = "") -> pd.DataFrame:

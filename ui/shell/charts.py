@@ -35,6 +35,9 @@ PNG_SCALE = 2
 """Pixels of a downloaded picture for one of the page. Chosen: sharp on a slide."""
 
 
+_MOST_ON_A_PHONE = 6
+"""Columns that a phone has room for: a comparison of five scenarios."""
+
 _SHORT_LEGEND = 3
 """Entries of a legend that a phone has room for above the plot."""
 _PLOT_PX, _ENTRY_PX, _SYMBOL_PX = 230, 21, 48
@@ -89,15 +92,19 @@ def draw_rows(table: pd.DataFrame, *, key: str, alt: str, height: Literal["auto"
     st.dataframe(table, hide_index=True, height=height, key=key, placeholder="", alt=alt, column_config=columns)
 
 
-def draw_wrapped(table: pd.DataFrame, *, alt: str) -> None:
+def draw_wrapped(table: pd.DataFrame, *, alt: str, height: int | Literal["content"] = "content") -> None:
     """A small table whose cells show all of their text, in as many lines as it takes: a grid cuts it, or makes every
-    row as high as the longest."""
+    row as high as the longest. ``height`` in pixels: rows scroll below their heads. On a phone a wide one is a grid:
+    sentences beside many columns would stand there a word a line."""
+    if on_a_phone() and len(table.columns) > _MOST_ON_A_PHONE:
+        st.dataframe(table, hide_index=True, placeholder="", alt=alt, column_config=grouped(table))
+        return
     numbers = set(table.select_dtypes("number"))
     shown = pd.DataFrame(
         {as_markdown(str(name)): table[name] if name in numbers else table[name].map(_as_cell) for name in table}
     )
     styled = shown.style.format(_as_number, subset=shown.select_dtypes("number").columns)
-    st.table(styled, border="horizontal", hide_index=True, alt=alt)
+    st.table(styled, border="horizontal", hide_index=True, alt=alt, height=height)
 
 
 def _as_cell(value: Any) -> str:
