@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import date
 from typing import Protocol, TypeVar
 
 from sharing.report.content import Column
@@ -23,6 +24,11 @@ class ReportCurrency(Protocol):
     @property
     def rate(self) -> str:
         """The exchange rate with its source and day, as a sentence ends with it; empty for USD."""
+        ...
+
+    @property
+    def rate_on(self) -> date | None:
+        """The day of the exchange rate; None for USD and where somebody typed it."""
         ...
 
     def of(self, usd_amount: float) -> float:
@@ -48,6 +54,11 @@ class Dollars:
     def rate(self) -> str:
         """Empty: nothing is converted."""
         return ""
+
+    @property
+    def rate_on(self) -> None:
+        """None: nothing is converted."""
+        return None
 
     def of(self, usd_amount: float) -> float:
         """The amount as it is: it is in USD already."""

@@ -14,6 +14,7 @@ from sizing.base.format import count, significant
 from sizing.base.result import Fix, PlanWarning
 from sizing.base.units import BILLION
 from sizing.catalog import Gpu, System, gpus, lead_times, systems
+from sizing.catalog.payment_terms import TERMS
 from sizing.deployments.layouts import TP_SIZES
 from sizing.prices.hardware import HardwareOption
 from sizing.prices.packing import systems_for_both
@@ -152,7 +153,8 @@ def _about_price(question: Question, option: HardwareOption) -> Iterator[PlanWar
             code="price_unknown",
             severity="warning",
             source=option.source,
-            message=f"No list price is known for {option.name}: enter one to see cost and to rank it by cost.",
+            message=f"No list price is known for {option.name}{_by_its_payment(option)}: enter one to see cost and to "
+            "rank it by cost.",
         )
     elif option.priced_by == "rule":
         yield PlanWarning(
@@ -162,6 +164,11 @@ def _about_price(question: Question, option: HardwareOption) -> Iterator[PlanWar
             message=f"The price of {option.name} is an estimate: its GPUs at their price, chassis, CPUs, memory and "
             "network by rule. Its maker quotes it on request: enter that price.",
         )
+
+
+def _by_its_payment(option: HardwareOption) -> str:
+    """How it is to be paid for, where that is asked."""
+    return "" if option.payment is None else f", {TERMS[option.payment].words}"
 
 
 def _put_as_asked(basis: PriceBasis, *, alone: bool) -> str:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from sizing.base.arrays import Counts, Flags, Floats, Rows
 from sizing.calibration.benchmark import calibrated_configuration
-from sizing.deployments.candidates import linked_gpus, support_factor
+from sizing.deployments.candidates import Candidates, linked_gpus, support_factor
 from sizing.prices.hardware import HardwareOption
 from sizing.prices.system_price import ASKED_OF_ANYBODY, asked_over_asp
 from sizing.question.configuration import Configuration
@@ -30,7 +30,8 @@ deployments have one stage wherever the model fits so, and two published runs wi
 held against (docs/ACCURACY.md, "What is extrapolated")."""
 
 APART = 1.1
-"""For every doubling of tensor parallelism beyond the GPUs that fast links join. Chosen: predictions of such runs are
+"""For every doubling of tensor parallelism, or of the ranks that experts are spread over, beyond the GPUs that fast
+links join: both exchange in every layer. Chosen: predictions of such runs are
 off by 20 % (median, docs/ACCURACY.md), four cards were measured slower than a linked pair, and vLLM's documents advise
 against it; fewer, larger cards do without."""
 
@@ -87,11 +88,16 @@ def of_instances(question: Question, evaluated: Evaluated, rows: Rows) -> Floats
         support_factor(question.model, candidates, rows)
         * PER_HALVING**halvings
         * np.where(candidates.pp[rows] > 1.0, STAGES, 1.0)
-        * APART ** np.log2(np.maximum(candidates.tp[rows] / candidates.column(linked_gpus, rows), 1.0))
+        * APART ** np.log2(np.maximum(_exchanging(candidates, rows) / candidates.column(linked_gpus, rows), 1.0))
         * _for_room(room(evaluated, rows))
         * np.where(_drafts_unasked(question, evaluated, rows), DRAFTS, 1.0)
         * _measured(question, evaluated, rows)
     )
+
+
+def _exchanging(candidates: Candidates, rows: Rows) -> Floats:
+    """GPUs of an instance that exchange in every layer, (N,): TP groups, and all ranks where experts are spread."""
+    return np.asarray(candidates.tp[rows] * candidates.dp[rows], dtype=np.float64)
 
 
 def _drafts_unasked(question: Question, evaluated: Evaluated, rows: Rows) -> Flags:
