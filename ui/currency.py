@@ -86,6 +86,13 @@ class Currency:
         return f"{shown} ({listed.source}, {listed.on})"
 
     @property
+    def rate_on(self) -> date | None:
+        """The day of the exchange rate; None for USD and where somebody typed it."""
+        if self.code == DOLLARS.code or f"{self.per_usd:.6g}" != f"{rates()[self.code].per_usd:.6g}":
+            return None
+        return rates()[self.code].on
+
+    @property
     def _pattern(self) -> str:
         """How the country writes amounts, in CLDR's letters."""
         pattern: str = Locale.parse(self.locale).currency_formats["standard"].pattern

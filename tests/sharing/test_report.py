@@ -3,6 +3,7 @@
 import json
 import re
 from collections.abc import Iterator
+from datetime import date
 from typing import Any, get_args
 
 import pytest
@@ -23,6 +24,7 @@ from sharing.report.prices import as_released, at_list_prices, has_own_prices
 from sharing.report.subject import subject_of
 from sizing.base.choices import Mode
 from sizing.base.format import count, ms, usd
+from sizing.catalog.files import DATA_DATE
 from sizing.decision.flips import flips
 from sizing.decision.keys import WHOLE
 from sizing.decision.outcome import Answers, Outcome
@@ -297,8 +299,10 @@ def test_a_report_in_another_currency_says_at_which_rate_of_which_day(code: str)
     listed = rates()[code]
     said = last_of_the_summary(Currency(code=code, per_usd=listed.per_usd), Released.LIST_PRICES)
     assert f"converted at {code} {listed.per_usd:.4g} for 1 USD ({listed.source}, {listed.on})" in said
+    assert ("older than 90 days: take the rate of the day" in said) == listed.is_old(date.fromisoformat(DATA_DATE))
     typed = last_of_the_summary(Currency(code=code, per_usd=listed.per_usd * 1.1), Released.LIST_PRICES)
     assert f"{listed.per_usd * 1.1:.4g} for 1 USD, as typed." in typed
+    assert "older than" not in typed
     assert "converted" not in last_of_the_summary(Currency(), Released.LIST_PRICES)
     assert "converted" not in last_of_the_summary(Currency(code=code, per_usd=2.0), Released.NOTHING)
 

@@ -5,6 +5,7 @@ import pytest
 from sizing.catalog import gpus, host_for, server_hosts, street_prices, systems, systems_for
 from sizing.prices.system_price import (
     PriceRange,
+    asked_over_asp,
     host_price,
     instance_power,
     power_by_rule,
@@ -56,7 +57,7 @@ def test_an_estimate_of_a_system_comes_after_a_rule_from_prices_that_customers_a
 def test_an_average_selling_price_is_what_it_says_and_no_retail_price():
     price = system_price(systems()["mi355x_8"], LIST)
     assert (price.by, price.basis_of_price) == ("rule", "asp")
-    assert "8 x 24,000 USD (average selling price)" in price.basis
+    assert "8 x 24,000 USD (average selling price; sellers ask 0.85 to 1.11 times that" in price.basis
 
 
 def test_the_own_price_of_an_accelerator_takes_the_place_of_its_market_price():
@@ -145,3 +146,13 @@ def test_whatever_has_a_price_says_its_range_and_source(gpu):
         if price.usd is not None:
             assert price.usd.low <= price.usd.typical <= price.usd.high
             assert price.source
+
+
+def test_an_average_selling_price_is_as_wide_as_sellers_were_found_to_ask() -> None:
+    over = asked_over_asp()
+    assert set(over.gpus) == {"a100_sxm_80g", "b200_sxm", "b300_sxm", "h100_sxm"}
+    assert over.low < 1.0 <= over.ratio < over.high
+    assert over.high == pytest.approx(29_250 / 26_460)  # H100 SXM: median of what is asked over HSBC's average
+    price = street_price("mi355x")
+    assert price is not None
+    assert price.usd == pytest.approx((24_000, 23_000 * over.low, 25_000 * over.high))
