@@ -56,7 +56,7 @@ def _draw_resolved(typed: str | None) -> None:
         _draw_nearest(unknown)
         return
     known = "a dense model of the size in its name" if resolved.match == "size" else resolved.model.id
-    doubt = as_markdown("".join(f" {said}." for said in about_release(resolved)))
+    doubt = as_markdown("".join(f" {sentence}." for sentence in about_release(resolved)))
     st.markdown(f":small[:material/search: “{as_markdown(typed)}” is sized as **{as_markdown(known)}**.{doubt}]")
 
 
