@@ -40,7 +40,7 @@ is told by its name: many of them are language models."""
 
 _CLOSED = re.compile(
     r"(?:[a-z][a-z0-9]*\.)*(gpt-?(3\.5|4|5)|chatgpt|o[134](-|$)|claude|gemini|nova-(pro|lite|micro|premier)|titan-text|j2-"
-    r"|mistral-(large|small)-(instruct-)?2402|mistral-medium|qwen\d?(\.\d)?-(max|plus|turbo)|sonar)"
+    r"|mistral-(large|small)-(instruct-)?2402|(mistral|magistral|devstral)-medium|codestral-25|qwen\d?(\.\d)?-(max|plus|turbo)|sonar)"
 )
 """How names begin of models that their makers offer by API alone, behind what Amazon Bedrock puts before them (model
 pages of OpenAI, Anthropic, Google, Amazon, AI21, Mistral, Alibaba and Perplexity, 2026-11-29). ``gpt2``, ``gpt-oss``

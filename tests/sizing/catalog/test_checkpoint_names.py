@@ -297,6 +297,7 @@ def test_four_kv_groups_of_the_long_glm_are_not_those_of_its_sibling():
     [
         *("gpt-4o-mini", "anthropic.claude-3-5-sonnet-20241022-v2:0", "us.amazon.nova-pro-v1:0", "mistral-medium-2505"),
         *("mistral.mistral-large-2402-v1:0", "Mistral-Large-Instruct-2402", "qwen3-max", "ai21.j2-ultra-v1"),
+        *("codestral-2501", "mistralai/Codestral-25.01", "magistral-medium-2509", "devstral-medium-2507"),
     ],
 )
 def test_what_only_its_provider_runs_is_refused_on_every_door(name):
