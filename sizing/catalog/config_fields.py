@@ -209,7 +209,16 @@ class ConfigFields:
         )
 
 
-_LANGUAGE_KEYS = ("text_config", "llm_config", "language_config", "thinker_config", "language_model", "llm", "text")
+_LANGUAGE_KEYS = (
+    "text_config",
+    "llm_config",
+    "language_config",
+    "thinker_config",
+    "language_model",
+    "llm",
+    "llm_cfg",
+    "text",
+)
 """Names that whole models give to the section of their language model, asked first."""
 _NO_LANGUAGE = re.compile(
     r"vision|visual|image|vit|audio|speech|sound|talker|token2wav|code2wav|vocoder|projector|quant|rope|draft|mtp"
@@ -238,7 +247,7 @@ def language_sections(config: Mapping[str, Any]) -> tuple[Mapping[str, Any], ...
     complete = [path for path in named if _has(path[0], "hidden_size") and _has(path[0], "layers")]
     if complete or named:
         return (complete or named)[0]
-    if _has(config, "hidden_size") or not candidates:
+    if (_has(config, "hidden_size") and _has(config, "layers")) or not candidates:
         return (config,)
     return candidates[0]
 

@@ -38,11 +38,11 @@ is told by its name: many of them are language models."""
 
 _CLOSED = re.compile(
     r"(?:[a-z][a-z0-9]*\.)*(gpt-?(3\.5|4|5)|chatgpt|o[134](-|$)|claude|gemini|nova-(pro|lite|micro|premier)|titan-text|j2-"
-    r"|mistral-(large|small)-(instruct-)?2402|mistral-medium|qwen\d?(\.\d)?-(max|plus|turbo)|sonar)"
+    r"|mistral-(large|small)-(instruct-)?2402|(mistral|magistral|devstral)-medium|codestral-25|qwen\d?(\.\d)?-(max|plus|turbo)|sonar)"
 )
 """How names begin of models that their makers offer by API alone, behind what Amazon Bedrock puts before them (model
-pages of OpenAI, Anthropic, Google, Amazon, AI21, Mistral, Alibaba and Perplexity, 2026-11-29). ``gpt2``, ``gpt-oss`` and
-Gemma are open and begin otherwise, and a name of the catalogue goes before."""
+pages of OpenAI, Anthropic, Google, Amazon, AI21, Mistral, Alibaba and Perplexity, 2026-11-29). ``gpt2``, ``gpt-oss``
+and Gemma are open and begin otherwise, and a name of the catalogue goes before."""
 
 _WIDTH_TO_DEPTH = 64
 """Width per layer of BERT base (768 / 12); of BERT large it is 43 (Devlin et al. 2019, section 3)."""
@@ -161,8 +161,8 @@ def is_closed(name: str) -> bool:
 def about_closed(name: str) -> str:
     """What is said of a model that only its provider can run."""
     return (
-        f"The weights of “{shown(name, LONGEST_NAME)}” are not published: only its provider serves it, and no hardware can "
-        "be sized for it. Choose an open model of the quality that you need."
+        f"The weights of “{shown(name, LONGEST_NAME)}” are not published: only its provider serves it, and no hardware "
+        "can be sized for it. Choose an open model of the quality that you need."
     )
 
 

@@ -56,7 +56,7 @@ def summary(answer: ModelsFound) -> str:
     """One sentence on what the text means."""
     known = known_model(answer.query)
     if answer.taken_for and known:
-        doubt = "".join(f" {said}." for said in about_release(known))
+        doubt = "".join(f" {sentence}." for sentence in about_release(known))
         return f"A scenario with this name is planned for {answer.taken_for.model}.{doubt}"
     if is_closed(answer.query):
         return about_closed(answer.query)

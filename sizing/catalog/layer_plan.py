@@ -65,6 +65,8 @@ def layer_plan(fields: ConfigFields) -> tuple[Layer, ...]:
     count = fields.needed("layers", high=MAX_LAYERS)
     refuse_unknown_lists(fields)
     mixers = _mixers(fields, count)
+    if len(mixers) - count in _predicting(fields):
+        mixers = mixers[:count]
     if len(mixers) != count:
         raise InvalidModelConfig(
             f"config.json lists {len(mixers)} layer types for {count} layers: make them and num_hidden_layers agree."
@@ -73,6 +75,14 @@ def layer_plan(fields: ConfigFields) -> tuple[Layer, ...]:
     if family(fields) in model_families().doubled_layers:
         layers = [half for layer in layers for half in (layer, replace(layer, mlp="dense"))]
     return _reusing_kv(fields, _differing(fields, layers))
+
+
+_PREDICTING = ("num_nextn_predict_layers", "num_mtp_modules", "mtp_num_hidden_layers", "num_mtp_layers")
+
+
+def _predicting(fields: ConfigFields) -> set[int]:
+    """How many layers that predict further tokens a list may hold behind those of the model (Step 3.5: 48 for 45)."""
+    return {number for key in _PREDICTING if (number := fields.whole(key, low=0, high=100))}
 
 
 def _mixers(fields: ConfigFields, count: int) -> list[Mixer]:
@@ -155,6 +165,8 @@ def _listed(fields: ConfigFields, names: Sequence[str], plan: list[Layer]) -> li
     for key in names:
         numbers = fields.items(key)
         if numbers:
+            if len(numbers) - len(plan) in _predicting(fields):
+                numbers = numbers[: len(plan)]
             if len(numbers) != len(plan):
                 raise InvalidModelConfig(
                     f"config.json lists {len(numbers)} {key} for {len(plan)} layers: make it and the layers agree."

@@ -158,15 +158,15 @@ def _unknown_words(typed: CheckpointName, known: Found) -> list[str]:
     """Words of a release, a version or a context that the name has beyond the one it was taken for."""
     if known.match not in ("release", "alias"):
         return []
-    told = {*parse(known.name).texts(*DATED), *parse(known.model.id).texts(*DATED)}
-    words = [w for w in typed.texts(*DATED) if w not in told and not _FIRST_VERSION.match(w)]
+    known_words = {*parse(known.name).texts(*DATED), *parse(known.model.id).texts(*DATED)}
+    words = [w for w in typed.texts(*DATED) if w not in known_words and not _FIRST_VERSION.match(w)]
     return [w for w in words if known.model.max_context is None or _tokens(w) not in _spans(known.model.max_context)]
 
 
 def _told_context(words: Iterable[str]) -> int | None:
     """The context window that a name says ("1m", "32k"), None where it says a date or a version."""
-    told = [_tokens(word) for word in words]
-    return told[0] if len(told) == 1 else None
+    windows = [_tokens(word) for word in words]
+    return windows[0] if len(windows) == 1 else None
 
 
 def _tokens(word: str) -> int | None:

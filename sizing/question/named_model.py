@@ -59,7 +59,7 @@ def _about_architecture(resolved: ResolvedModel) -> Iterator[str]:
                 "Nothing is known of this model but the size in its name: give its config.json for a better answer, "
                 "above all if it is a mixture of experts."
             )
-    yield from (f"{said}." for said in about_release(resolved))
+    yield from (f"{sentence}." for sentence in about_release(resolved))
 
 
 def _about_format(resolved: ResolvedModel) -> Iterator[str]:

@@ -88,7 +88,7 @@ def test_the_first_qwen_counts_both_halves_of_its_mlp():
 
 
 @pytest.mark.parametrize(
-    "path", ["llm", "language_model", "a.b.text_config", "model.language_model", "thinker_config.llm"]
+    "path", ["llm", "llm_cfg", "language_model", "a.b.text_config", "model.language_model", "thinker_config.llm"]
 )
 def test_the_language_model_is_found_wherever_it_is_nested(path):
     config: dict = LLAMA_3_8B
@@ -228,6 +228,32 @@ def test_names_of_layers_in_transformers_mean_what_the_first_files_mean():
     assert by_name.params_total == by_ratio.params_total
     inkling = model_from_config({"model_type": "inkling_text", "hidden_size": 6144, "num_hidden_layers": 66})
     assert (inkling.full_layers, inkling.sliding_layers, inkling.state_elements) == (11, 55, 0)
+
+
+def test_a_width_beside_the_language_model_is_not_taken_for_it():
+    """NVILA repeats the width of ``llm_cfg`` outside, where no layers are."""
+    nvila = {"model_type": "llava_llama", "hidden_size": 4096, "llm_cfg": LLAMA_3_8B, "vision_tower_cfg": {"x": 1}}
+    model = model_from_config(nvila)
+    assert model.params_total == model_from_config(LLAMA_3_8B).params_total
+    assert any("encoder is not counted" in said for said in model.assumptions)
+    llava = model_from_config(LLAMA_3_8B | {"model_type": "llava", "mm_vision_tower": "openai/clip-vit-large-patch14"})
+    assert any("encoder is not counted" in said for said in llava.assumptions)
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("layer_types", ["full_attention"] * 34),
+        ("num_key_value_heads_per_layer", [8] * 34),
+        ("layer_types", ["full_attention"] * 33),
+    ],
+)
+def test_lists_may_hold_the_layers_that_predict_further_tokens(key, value):
+    """Step-3.5-Flash lists 48 layers, three of which are no part of its 45."""
+    config = LLAMA_3_8B | {key: value}
+    assert model_from_config(config | {"num_nextn_predict_layers": len(value) - 32}).full_layers == 32
+    with pytest.raises(InvalidModelConfig, match=r"make (them|it) and"):
+        model_from_config(config)
 
 
 def test_the_last_layer_of_gemma_4_attends_to_everything():
