@@ -127,8 +127,8 @@ def attribute(
 
 def _engine(fitted: Fitted, interval: StepInterval, log_gap: float, *, throttled_alone: bool) -> CauseDifference | None:
     """The steps of all replicas as a cause; None where they are as fast as planned, as far as can be told. ``log_gap``:
-    logarithm of what the factors do to the planned mean gap. Where decode is slower and prompts are faster, as with another
-    scheduler, what they have in common says nothing. (The other way round balancers do better than chance, as planned.)
+    logarithm of what the factors do to the planned mean gap. Where decode is slower and prompts are faster, as with
+    another scheduler, what they have in common says nothing. The other way round, balancers do better than chance.
     """
     factor, error = fitted.common, fitted.common_error
     if abs(factor) <= max(LEAST_FACTOR, SURE * error):
