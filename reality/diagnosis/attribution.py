@@ -33,6 +33,10 @@ AFTER_FIT = 0.04
 """Relative error of step times that were fitted to the window itself."""
 AS_PLANNED = 0.10
 """Relative difference from the engine's percentile that no cause is looked for in: what counts as agreement."""
+NOISE = "cannot be told apart from noise"
+"""Said of what is left where it may be none."""
+MOST_CANCELLED = 1.5
+"""Sum of the sizes of shares over the size of their sum, from which causes cancel out."""
 LEAST_MS = 1e-9
 """A percentile at least, so that nothing is divided by 0."""
 FIRST_TOKEN_UNTIL = 0.3
@@ -110,7 +114,9 @@ def attribute(
         planned=worlds.run(planned, requests=MOST_REQUESTS),
         measured=worlds.run(measured, requests=MOST_REQUESTS),
         planned_ends=_at_ends(planned, worlds, interval),
-        measured_ends=_at_ends(measured, worlds, interval if fitted is None else FITTED),
+        measured_ends=_at_ends(
+            measured, worlds, interval if fitted is None else FITTED, _by_chance(measured, observed)
+        ),
         engine=engine,
         fitted=fitted,
         target=target,
@@ -119,13 +125,14 @@ def attribute(
 
 def _engine(fitted: Fitted, interval: StepInterval, log_gap: float, *, throttled_alone: bool) -> CauseDifference | None:
     """The steps of all replicas as a cause; None where they are as fast as planned, as far as can be told. ``log_gap``:
-    logarithm of what the factors do to the planned mean gap. Where decode and prompts are off in opposite ways, as with
-    another scheduler, what they have in common says nothing."""
+    logarithm of what the factors do to the planned mean gap. Where decode is slower and prompts are faster, as with
+    another scheduler, what they have in common says nothing. The other way round, balancers do better than chance.
+    """
     factor, error = fitted.common, fitted.common_error
     if abs(factor) <= max(LEAST_FACTOR, SURE * error):
-        if abs(log_gap) <= OTHER_GAP:
-            return None
         factor, error = math.log(fitted.decode), fitted.error(0)
+        if log_gap <= OTHER_GAP or factor <= LEAST_FACTOR:
+            return None
     return CauseDifference(
         cause="slow_gpu" if throttled_alone and factor > 0 else "engine",
         planned=1.0,
@@ -136,10 +143,17 @@ def _engine(fitted: Fitted, interval: StepInterval, log_gap: float, *, throttled
     )
 
 
-def _at_ends(one: Circumstances, worlds: Worlds, interval: StepInterval) -> tuple[Ran, Ran]:
-    """Runs with step times at the fast and at the slow end of their interval."""
-    fast, slow = (worlds.run(stepped(one, *end), requests=FIT_REQUESTS) for end in interval.ends)
+def _at_ends(one: Circumstances, worlds: Worlds, interval: StepInterval, load: float = 0.0) -> tuple[Ran, Ran]:
+    """Runs with step times at the fast and at the slow end of their interval; ``load``: by which part fewer or more
+    requests arrive there."""
+    ends = zip(interval.ends, (one.rps / (1.0 + load), one.rps * (1.0 + load)), strict=True)
+    fast, slow = (worlds.run(replace(stepped(one, *end), rps=rps), requests=FIT_REQUESTS) for end, rps in ends)
     return fast, slow
+
+
+def _by_chance(one: Circumstances, observed: Observation) -> float:
+    """Relative half width of the 80 % interval of the requests that one replica got in the window."""
+    return TWO_SIDED_80 * one.cv / math.sqrt(max(one.rps * observed.window_s / one.replicas, 1.0))
 
 
 def _target(one: Circumstances, observed: Observation, *, served: float | None, in_queue: bool) -> MeasuredSteps | None:
@@ -222,8 +236,12 @@ class Splitter:
         assert row.measured is not None
         fast, slow = (ran.percentile_ms(name, row.percentile) for ran in self._given.planned_ends)
         planned = (min(fast, none), none, max(slow, none))
-        rows = [self._row(self.differences[cause], row.quantity, shares[cause], planned) for cause in ordered]
-        rows.append(_remainder(row, all_of, self._measured_ends(name, row.percentile)))
+        left = _remainder(row, all_of, self._measured_ends(name, row.percentile))
+        times = _in_proportion(shares, row.measured - none, left)
+        if times != 1.0:
+            left = left.model_copy(update={"share_ms": 0.0})
+        rows = [self._row(self.differences[cause], row.quantity, times * shares[cause], planned) for cause in ordered]
+        rows.append(left)
         return Split(
             quantity=row.quantity,
             percentile=row.percentile,
@@ -286,8 +304,17 @@ def _remainder(row: LimitRow, explained: float, ends: tuple[float, float]) -> Ca
         planned=None,
         measured=None,
         unit="",
-        why="cannot be told apart from noise" if within else "no difference that can be seen explains it",
+        why=NOISE if within else "no difference that can be seen explains it",
     )
+
+
+def _in_proportion(shares: Mapping[str, float], gap: float, left: CauseRow) -> float:
+    """What all shares are multiplied by so that nothing is left, where that cannot be told apart from noise: beside
+    saturation a queue makes a multiple of whatever fills it. 1 where causes cancel out, or point the other way."""
+    explained, sizes = sum(shares.values()), sum(abs(one) for one in shares.values())
+    if left.why != NOISE or not explained * gap > 0.0 or sizes > MOST_CANCELLED * abs(explained):
+        return 1.0
+    return gap / explained
 
 
 def is_noise(row: CauseRow) -> bool:

@@ -27,7 +27,7 @@ def known_names() -> frozenset[str]:
     """Every metric of every vocabulary, in every spelling."""
     names = {*ALWAYS, *OPENCOST_NAMES}
     for vocabulary in engine_vocabularies().values():
-        own = {*vocabulary.detect, *vocabulary.weak, *vocabulary.bare}
+        own = {*vocabulary.detect, *vocabulary.weak, *vocabulary.bare, *(vocabulary.hands_over or ())}
         own |= {name for names in vocabulary.variants.values() for name in names}
         own |= {name for concept in vocabulary.concepts.values() for use in concept.use for name in names_of(use)}
         names |= {respelled(name, spelling) for name in own for spelling in spellings(vocabulary)}
