@@ -141,9 +141,12 @@ def test_a_second_tier_holds_more_and_pays_where_loading_is_faster() -> None:
         "none": None,
         "host": {"tier": "host_memory", "gib_per_gpu": 512},
         "slow": {"tier": "ssd", "gib_per_gpu": 512, "gbs_per_gpu": 0.01},
+        "nominal": {"tier": "ssd", "gib_per_gpu": 512, "gbs_per_gpu": 7},
     }.items():
         deployment = {"gpus": ["h100_sxm"], "routing": "prefix_aware", "kv_offload": offload}
         plans[name] = sizing.plan(load_scenario({**raw, "deployment": deployment}))
+    warned = {name: any(w.code == "offload_rate" for w in plan.warnings) for name, plan in plans.items()}
+    assert warned == {"none": False, "host": False, "slow": False, "nominal": True}
     shares = {name: plan.reuse.hit_share for name, plan in plans.items() if plan.reuse is not None}
     assert shares["host"] > shares["none"] + 0.1
     assert shares["slow"] == pytest.approx(shares["none"], abs=0.1)
