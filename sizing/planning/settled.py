@@ -15,7 +15,7 @@ from sizing.question.understand import Question, with_caches
 from sizing.search.decide import Decided, decide, estimate
 from sizing.search.serving import Screened, screened
 
-MOST_SCREENS = 10
+MOST_SCREENS = 16
 """Screens until what was found so far is taken. Chosen: each halves what is left open, in some hundredths of a
 second."""
 
@@ -75,14 +75,15 @@ def screened_with_caches(question: Question) -> Screened:
         if state is None or _agrees(seen.question, state):
             break
         assumed = _assumed(seen.question)
-        if assumed is None or state.capacity_tokens < assumed.capacity_tokens:
-            many = assumed
-        else:
-            few = assumed
-            enough = seen if enough is None or _rate_holds(seen.question, state) else enough
-        guess = state if few is None or many is None else _between(few, many)
-        if assumed is not None:
-            guess = replace(guess, service_s=math.sqrt(assumed.service_s * state.service_s))
+        if assumed is None or not _enough(seen.question, state):
+            many, guess = assumed, state
+        elif _rate_holds(seen.question, state):
+            few, guess, enough = assumed, state, seen
+        else:  # the same caches, where answers are as fast and sessions ask as often
+            seen = screened(with_caches(question, replace(assumed, service_s=state.service_s)))
+            continue
+        if few is not None and many is not None:
+            guess = replace(_between(few, many), service_s=guess.service_s)
         seen = screened(with_caches(question, guess))
     else:
         return enough or seen

@@ -7,12 +7,15 @@ from typing import Any
 import pytest
 
 import sizing
+from sizing import Scenario
 from sizing.base.result import Plan
+from sizing.planning.analytic import analytic_plan
 from sizing.planning.answered import Answer
 from sizing.planning.settled import CLOSE
 from sizing.question.reused import CacheState
 from sizing.question.understand import understand, with_caches
 from sizing.scenario.file import load_scenario
+from tests.sizing.asking import raw
 from tests.sizing.scenario.test_sessions import scenario
 
 
@@ -123,9 +126,12 @@ def test_a_second_tier_holds_more_and_pays_where_loading_is_faster() -> None:
         "none": None,
         "host": {"tier": "host_memory", "gib_per_gpu": 512},
         "slow": {"tier": "ssd", "gib_per_gpu": 512, "gbs_per_gpu": 0.01},
+        "nominal": {"tier": "ssd", "gib_per_gpu": 512, "gbs_per_gpu": 7},
     }.items():
         deployment = {"gpus": ["h100_sxm"], "routing": "prefix_aware", "kv_offload": offload}
         plans[name] = sizing.plan(load_scenario({**raw, "deployment": deployment}))
+    warned = {name: any(w.code == "offload_rate" for w in plan.warnings) for name, plan in plans.items()}
+    assert warned == {"none": False, "host": False, "slow": False, "nominal": True}
     shares = {name: plan.reuse.hit_share for name, plan in plans.items() if plan.reuse is not None}
     assert shares["host"] > shares["none"] + 0.1
     assert shares["slow"] == pytest.approx(shares["none"], abs=0.1)
@@ -136,3 +142,26 @@ def test_a_second_tier_holds_more_and_pays_where_loading_is_faster() -> None:
     slow = plans["slow"].reuse.second_tier
     assert slow.pays_from_tokens is None
     assert any("128 GiB of host memory" in one for one in plans["none"].reuse.says)
+
+
+def test_the_more_sessions_the_more_gpus_in_proportion() -> None:
+    """Where a larger deployment answers faster, sessions ask more often: no reason to take three times as many."""
+    agents = {
+        "turns": 20,
+        "first_prompt_tokens": 20_000,
+        "shared_prompt_tokens": 6000,
+        "tool_tokens": 1600,
+        "answer_tokens": 400,
+        "think_time_s": 60,
+        "tool_time_s": 5,
+    }
+    each = []
+    for sessions in (25, 100, 400, 1600):
+        keys = raw("meta-llama/Llama-3.3-70B-Instruct", limits={"ttft_ms": 5000, "itl_ms": 100})
+        keys["workload"] = {"sessions": {**agents, "sessions_at_once": sessions}}
+        keys["deployment"] = {"gpus": ["h100_sxm"], "precisions": ["fp8"], "routing": "prefix_aware"}
+        keys["deployment"] |= {"serving": ["aggregated"], "engines": ["vllm"]}
+        plan = analytic_plan(Scenario.model_validate(keys), alternatives=0)
+        assert plan.reuse.kv_capacity_tokens < 2.5 * plan.reuse.working_set_tokens
+        each.append(plan.deployment.gpus / sessions)
+    assert max(each) < 2.0 * min(each)
