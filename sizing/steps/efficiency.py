@@ -139,7 +139,7 @@ class PlatformFactor:
 @dataclass(frozen=True, kw_only=True)
 class Efficiencies:
     """Everything fitted, and the note that names the fit in every answer; ``widened``: matrix rate of weight-only
-    formats relative to 16 bit in families that were measured by themselves."""
+    formats relative to 16 bit of families, and of engines on them, that were measured by themselves."""
 
     families: Mapping[str, DeviceEfficiency]
     engines: Mapping[str, EngineOverhead]
@@ -156,7 +156,7 @@ class Efficiencies:
         """Overhead of an engine; engines without measurements use the default."""
         return self.engines.get(engine, self.engines["default"])
 
-    def widened_rate(self, family: str, products_per_lane: float) -> float:
+    def widened_rate(self, engine: str, family: str, products_per_lane: float) -> float:
         """Matrix rate of weight-only formats relative to 16-bit weights on a GPU: 1 / sqrt(1 + (1 / r^2 - 1) p^2).
 
         Plain lanes widen the weights while matrix units multiply them, and neither hides the other wholly. ``r`` is the
@@ -167,7 +167,7 @@ class Efficiencies:
         card of 168 TFLOP/s (0.13; vLLM, pull request 24722); experts of vLLM in NVIDIA's tables (``aisimulate``): 0.83
         on an L40S (0.27), 0.63 on Hopper, 0.45 on the B200 (1.6).
         """
-        own = self.widened.get(family)
+        own = self.widened.get(f"{engine} on {family}", self.widened.get(family))
         return by_lanes(self.common.weight_only, products_per_lane) if own is None else own
 
     def platform(self, engine: str, family: str) -> PlatformFactor:
