@@ -6,6 +6,7 @@ published benchmarks (``calibration/fit_parameters.py``), and all that is left o
 """
 
 import argparse
+import math
 import sys
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
@@ -29,6 +30,7 @@ from calibration.distil_matrices import (
 from calibration.kernel_priors import KERNELS, kernels
 from calibration.kernel_tables import VERSION, NoTables, fetched
 from calibration.yaml_lines import flow_mapping
+from sizing.steps.efficiency import by_lanes
 from sizing.steps.hardware import power_of, products_per_lane
 
 READ_ON = "2026-11-23"
@@ -58,14 +60,14 @@ def distilled(wheel: Path) -> dict[str, object]:
     reduces, exchanges = all_reduces(wheel), all_to_alls(wheel)
     fast = [c for c in reduces if c.chip.gpu.has_fast_link]
     _add(families, "link", _by_family((c.chip.family, c.fit.values["link"]) for c in fast))
-    widening = _widening(dense, experts)
+    weight_only = _weight_only(dense, experts)
     common = {
         "power": power,
         **{f"exposed_{w}": exposed[w] for w in WIDTHS},
         **shared,
         "imbalance": float(np.exp(np.mean(np.log(imbalance(expert_rows))))),
-        "widening": widening,
-        **_expert_rates(experts, families, power, widening),
+        "weight_only": weight_only,
+        **_expert_rates(experts, families, power, weight_only),
         **_latencies(fast),
     }
     return {
@@ -139,36 +141,35 @@ def _kernel_families(kernels: Sequence[Kernel]) -> dict[str, float]:
     return _by_family((f, over_heads({h: median(v) for h, v in heads.items()})) for f, heads in groups.items())
 
 
-def _widening(dense: Sequence[Product], experts: Sequence[Product]) -> float:
-    """How much widening holds products back (:meth:`sizing.steps.efficiency.Efficiencies.widened_rate`): what the
-    rates of dense products and of experts beside those at 16 bit on the same GPU and framework ask for, the mean
-    distance of logarithms being least."""
+def _weight_only(dense: Sequence[Product], experts: Sequence[Product]) -> float:
+    """Matrix rate of formats that are widened before they are multiplied, relative to 16 bit on the same GPU and
+    framework, as it would be on the H100 SXM (:func:`sizing.steps.efficiency.by_lanes`): that of the least mean
+    distance to the logarithms of dense products and of experts."""
     pairs = []
     for products in (dense, experts):
         wide = {(p.chip.gpu.id, p.framework): _matrix(p) for p in products if p.kind == "bfloat16"}
         narrow = [p for p in products if p.width == "weight_only" and (p.chip.gpu.id, p.framework) in wide]
         pairs += [(products_per_lane(p.chip.gpu), _matrix(p) / wide[p.chip.gpu.id, p.framework]) for p in narrow]
-    per_lane, rates = np.array(pairs).T
 
-    def distance(widening: float) -> float:
-        return float(np.abs(np.log(np.hypot(1.0, widening * per_lane) * rates)).sum())
+    def distance(on_h100: float) -> float:
+        return sum(abs(math.log(by_lanes(on_h100, per_lane) / rate)) for per_lane, rate in pairs)
 
-    return float(minimize_scalar(distance, bounds=(0.0, 10.0), method="bounded").x)
+    return float(minimize_scalar(distance, bounds=(0.05, 1.0), method="bounded").x)
 
 
 def _matrix(product: Product) -> float:
     return product.fit.values["matrix"]
 
 
-def _expert_rates(experts: Sequence[Product], families: Grouped, power: float, widening: float) -> dict[str, float]:
+def _expert_rates(experts: Sequence[Product], families: Grouped, power: float, weight_only: float) -> dict[str, float]:
     """Rates of experts relative to dense products of the family."""
     matrix: list[float] = []
     memory: dict[str, list[float]] = {w: [] for w in WIDTHS}
     for p in experts:
         bytes_width = "4" if p.width == "weight_only" else p.width
-        held_back = np.hypot(1.0, widening * products_per_lane(p.chip.gpu)) if p.width == "weight_only" else 1.0
+        factor = by_lanes(weight_only, products_per_lane(p.chip.gpu)) if p.width == "weight_only" else 1.0
         reached = _of(families, f"matrix_{number_width(p.kind)}")[p.chip.family] * power_of(p.chip.gpu) ** power
-        matrix.append(_matrix(p) * held_back / min(reached, 1.0))
+        matrix.append(_matrix(p) / (min(reached, 1.0) * factor))
         memory[bytes_width].append(p.fit.values["memory"] / _of(families, f"memory_{bytes_width}")[p.chip.family])
     return {"expert_matrix": median(matrix), **{f"expert_memory_{w}": median(memory[w]) for w in WIDTHS}}
 

@@ -85,7 +85,7 @@ COMMON_PRIORS = {
     "pcie_growth": Prior(centre=1.0, spread=0.15, between=0.0, linear=True),
     "sampling_passes": Prior(centre=10.0, spread=0.7, between=0.0),
     "rank_sequence_s": Prior(centre=0.000005, spread=0.7, between=0.0),
-    "widening": Prior(centre=2.0, spread=0.3, between=0.0),
+    "weight_only": Prior(centre=0.7, spread=0.3, between=0.0),
     "expert_matrix": Prior(centre=0.6, spread=0.15, between=0.0),
     "expert_memory_16": Prior(centre=0.8, spread=0.1, between=0.0),
     "expert_memory_8": Prior(centre=0.8, spread=0.1, between=0.0),

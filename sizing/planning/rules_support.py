@@ -57,7 +57,7 @@ def about_support(question: Question, row: Configuration) -> Iterator[PlanWarnin
             f"deployment that is known to run would come first if it cost up to {percent(UNKNOWN_COSTS - 1.0)} more.",
         )
     if stated.mode == "weight_only" and row.precision.compute != "wide":
-        rate = efficiencies().widened_rate(row.gpu.family, products_per_lane(row.gpu))
+        rate = efficiencies().widened_rate(row.engine.surrogate, row.gpu.family, products_per_lane(row.gpu))
         yield PlanWarning(
             code="weights_widened",
             severity="info",

@@ -198,9 +198,9 @@ def _matrix_rates(of: _Fitted) -> tuple[Floats, Floats, Floats]:
 
 def _widened(of: _Fitted) -> Floats:
     """Matrix rate of weight-only formats relative to 16-bit weights, (C, 1)."""
-    families, per_lane = np.array(of.facts.families)[of.facts.family], of.facts.products_per_lane[:, 0]
-    each = [of.fit.widened_rate(f, p) for f, p in zip(families, per_lane, strict=True)]
-    return np.array(each)[:, None]
+    facts, rate = of.facts, of.fit.widened_rate
+    each = zip(facts.engine, facts.family, facts.products_per_lane[:, 0], strict=True)
+    return np.array([rate(facts.engines[e], facts.families[f], per_lane) for e, f, per_lane in each])[:, None]
 
 
 def _attention_share(of: _Fitted) -> Floats:

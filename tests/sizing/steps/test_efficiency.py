@@ -36,7 +36,7 @@ def test_fixed_times_are_sane(fit):
         # That of TensorRT-LLM, which was compiled ahead from the start, did not fall: a tenth a year is its noise.
         assert -0.1 <= engine.host_ageing <= 2.0, name
     assert 1e-6 <= fit.common.collective_s <= fit.common.pcie_collective_s <= 1e-4
-    assert 1.0 <= fit.common.widening <= 4.0
+    assert 0.3 <= fit.common.weight_only <= 1.0
     assert 0.1 <= fit.common.evenness <= 10.0
 
 

@@ -104,7 +104,7 @@ def test_experts_are_no_faster_than_the_datasheet():
 )
 def test_widened_weights_are_held_back_most_where_matrix_units_are_fastest_beside_the_lanes(gpu, share):
     row = gpus()[gpu]
-    assert efficiencies().widened_rate(row.family, products_per_lane(row)) == pytest.approx(share, rel=0.08)
+    assert efficiencies().widened_rate("vllm", row.family, products_per_lane(row)) == pytest.approx(share, rel=0.08)
 
 
 def test_widening_on_gpus_of_other_makers_costs_what_it_does_on_the_h100():
@@ -112,6 +112,8 @@ def test_widening_on_gpus_of_other_makers_costs_what_it_does_on_the_h100():
     assert products_per_lane(amd) == pytest.approx(products_per_lane(hopper), rel=0.01)
 
 
-def test_a_machine_that_was_measured_by_itself_keeps_its_own_rate():
+def test_what_was_measured_by_itself_keeps_its_own_rate():
     fit = efficiencies()
-    assert fit.widened_rate("apple", 5.0) == fit.widened["apple"]
+    assert fit.widened_rate("llamacpp", "apple", 5.0) == fit.widened["apple"]
+    own = fit.widened["llamacpp on blackwell"]
+    assert fit.widened_rate("llamacpp", "blackwell", 0.3) == own < fit.widened_rate("vllm", "blackwell", 0.3)
