@@ -16,7 +16,7 @@ from sizing.planning.sentences import beyond_context
 from sizing.planning.unsupported import LOSSY, unsupported
 from sizing.question.understand import Question
 from sizing.search.drafted import with_drafts
-from sizing.search.screen import Evaluated, all_configurations, evaluate, most_gpus, offered
+from sizing.search.screen import Evaluated, all_configurations, evaluate_all, most_gpus, offered
 
 NOT_ENOUGH = "That alone is not enough: a limit or the memory would still be exceeded."
 
@@ -123,7 +123,7 @@ def _serving(question: Question, entries: Sequence[Excluded]) -> set[str]:
     """Which of the excluded GPUs have a configuration that meets the question."""
     named = {e.gpu for e in entries}
     narrowed = replace(question, gpus=tuple(g for g in question.gpus if g.id in named))
-    evaluated = evaluate(narrowed, all_configurations(narrowed))
+    evaluated = evaluate_all(narrowed)
     serving = _carrying(evaluated)
     return serving if serving == named else serving | _carrying(with_drafts(narrowed, evaluated))
 

@@ -65,9 +65,10 @@ class Evaluated(Columns):
         return moved(self.capacity.rps, screened)
 
 
-KEPT_STATES = 4
-"""Tables of all candidates under load that are kept, 30 MB each at most. Chosen: the question and the one before it,
-each with what it leaves out (:mod:`sizing.planning.left_out`)."""
+KEPT_STATES = 6
+"""Tables of all candidates under load that are kept, 15 MB each at most. Chosen: the question and the one before it,
+each with what it leaves out (:mod:`sizing.planning.left_out`) and with the excluded GPUs once they are given what they
+lack, which are few (:mod:`sizing.planning.exclusion`)."""
 
 
 Had = tuple[tuple[Gpu, int], ...]
