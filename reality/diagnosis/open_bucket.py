@@ -2,8 +2,6 @@
 beyond they lie in the mean, as the sum of a histogram counts all requests exactly.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 
