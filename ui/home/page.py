@@ -61,7 +61,7 @@ def _recent() -> None:
         return
     with refused():
         st.subheader("Saved last", anchor=False)
-        with st.container(horizontal=True):
+        with st.container(horizontal=True, vertical_alignment="center"):
             for entry in entries:
                 if st.button(
                     as_markdown(entry.name),

@@ -36,7 +36,7 @@ _CHANGE_PX = 236
 """Width of the buttons that change a scenario. Chosen: holds "Consider formats that lose accuracy"."""
 _GPUS_PX = 220
 """Width of the column of GPUs. Chosen: the longest name with its number, and all other columns beside it."""
-_SHORT_SPLIT, _LETTER_PX, _SPARE_PX = 4, 8, 30
+_SHORT_SPLIT, _LETTER_PX, _SPARE_PX = 5, 7, 30
 """Letters of a split that its column has room for, the width of one, and what the column of GPUs can give for more."""
 _REASON_PX, _RELAXATION_PX, _FOUR_LINES_PX = 230, 120, 96
 _CLOSEST_PX = 160
