@@ -68,5 +68,6 @@ def read_benchmark(data: bytes, name: str) -> Imported:
                 raise BenchmarkFileError(f"{name} is of the format {imported.format}, but holds no run.")
             return imported
     raise NotAResultFile(
-        f"{name} is not the result of a benchmark tool known here; convert it to the own CSV (docs/BENCHMARK_CSV.md)."
+        f"{name} is not the result of a benchmark tool known here; write its runs into the CSV for any other tool "
+        "(columns and template: docs/BENCHMARK_CSV.md, and on the page Benchmarks)."
     )

@@ -162,12 +162,13 @@ def memory(gigabytes: Number, gpu_gb: float) -> str:
     return _with_unit(gigabytes if gigabytes is None else unit.of(gigabytes), unit.value)
 
 
-def kilowatts(x: Number, *, estimated: bool = False) -> str:
-    """A power given in kilowatts: "10.2 kW", "350 W"; one by rule with two digits, as no datasheet says it."""
+def kilowatts(x: Number, *, estimated: bool = False, about: bool = True) -> str:
+    """A power given in kilowatts: "10.2 kW", "350 W"; one by rule with two digits, as no datasheet says it, and with
+    "about" before it unless that stands beside it."""
     digits = 2 if estimated else 3
     small = x is not None and abs(rounded(x, digits)) < 1
     text = _with_unit(x * W_PER_KW, "W", digits) if x is not None and small else _with_unit(x, "kW", digits)
-    return f"about {text}" if estimated and x is not None else text
+    return f"about {text}" if estimated and about and x is not None else text
 
 
 def percent(fraction: Number) -> str:

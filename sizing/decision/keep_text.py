@@ -26,7 +26,7 @@ INPUTS: Mapping[MovedInput, tuple[str, str]] = MappingProxyType(
     {
         "load": ("Load", "requests/s"),
         "input_tokens": ("Prompt length", "tokens"),
-        "output_tokens": ("Answer length", "tokens"),
+        "output_tokens": ("Output length", "tokens"),
         "ttft_ms": ("TTFT limit", "ms"),
         "itl_ms": ("ITL limit", "ms"),
         "e2e_ms": ("E2E limit", "ms"),

@@ -42,7 +42,7 @@ NAMES: Mapping[str, tuple[str, str]] = MappingProxyType(
         "workload.sessions.think_time_s": ("time to think", "s"),
         "workload.sessions.tool_time_s": ("time of tools", "s"),
         "workload.input_tokens": ("prompt length", "tokens"),
-        "workload.output_tokens": ("answer length", "tokens"),
+        "workload.output_tokens": ("output length", "tokens"),
         "workload.prefix_cached_tokens": ("cached part of the prompt", "tokens"),
         "workload.images.per_request": ("images per request", "images"),
         "workload.images.width": ("width of an image", "pixels"),

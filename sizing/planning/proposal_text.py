@@ -65,11 +65,11 @@ def gives_up(one: Proposal, balanced: Proposal, written: Written | None) -> str:
     match one.name:
         case "lowest_cost":
             if is_the_plan(one, balanced):
-                return "Nothing that costs clearly less is as likely as not enough."
+                return "Nothing that costs clearly less has an even chance to be enough."
             saved = _saved(one, balanced, written)
             if one.headroom is not None and one.headroom >= 1.0:
                 return f"Gives up what the plan is preferred for, {PREFERRED_FOR},{saved}: it is as sure as was asked."
-            return f"Gives up being sure{saved}: as likely as not or better, it is enough."
+            return f"Gives up being sure{saved}: the chance that it is enough is even or better."
         case "balanced":
             return _without_redundancy(one.deployment)
         case "resilient":

@@ -139,6 +139,18 @@ def test_a_bad_file_is_refused(library: Library, app: AppTest) -> None:
     assert "newer than this engine knows" in problems(app)[0]
 
 
+def test_home_offers_what_was_saved_last(library: Library, app: AppTest) -> None:
+    assert not [one for one in app.button if one.key.startswith("recent_")]
+    for n in range(6):
+        library.add(ScenarioDraft(scenario=scenario(f"case *{n}*", 5.0 + n)), by=owner("ann"))
+    page = app.run()
+    assert [one.key for one in page.button if one.key.startswith("recent_")] == [f"recent_{n}" for n in (6, 5, 4, 3)]
+    page.button(key="recent_6").click().run()
+    assert not page.exception
+    assert page.text_input(key="rps").value == "10"
+    assert page.session_state["kept_scenario"].scenario_id == 6
+
+
 def test_scenarios_of_the_library_are_compared(library: Library, app: AppTest) -> None:
     for name, rate in (("first", 7.0), ("second", 14.0), ("third", 28.0)):
         library.add(ScenarioDraft(scenario=scenario(name, rate)), by=owner("ann"))

@@ -1,14 +1,24 @@
 """The Home page below its guard: starting points that fill in the form, what a plan answers, and the live sources."""
 
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any
 
 import streamlit as st
 
+from sharing.access import Right
+from sharing.errors import SharingError
 from sharing.form.presets import Preset, presets
 from sharing.form.write import from_scenario
+from sharing.library.records import LibraryEntry, ScenarioQuery
 from sizing.scenario.schema import Scenario
 from ui import shell, state
+from ui.access import allowed
+from ui.format import as_markdown
+from ui.library import library, open_in_size, refused
+
+_MOST_RECENT = 4
+"""Scenarios that are offered again: as many as cards stand in a row."""
 
 SECTIONS = {"use case": "Start from a use case", "worked example": "Or from a worked example with a benchmark"}
 """Kind of preset and the heading of its cards."""
@@ -22,6 +32,8 @@ def draw() -> None:
         "read how many GPUs and systems serve it, at which latency and cost, what limits it, how sure that is and why. "
         "Every number can be followed to its formula and source, and no scenario is sent anywhere."
     )
+    if allowed(Right.READ):
+        _recent()
     for kind, title in SECTIONS.items():
         st.subheader(title, anchor=False)
         with st.grid(4, min_column_width=220):
@@ -36,6 +48,27 @@ def draw() -> None:
         "- **What else**: ranked alternatives, and what was excluded with the smallest change that would let it in."
     )
     _sources()
+
+
+def _recent() -> None:
+    """The scenarios saved last, each a click away; nothing while the library is empty."""
+    entries: tuple[LibraryEntry, ...] = ()
+    with suppress(SharingError):  # what is wrong with the library is said where it is looked for
+        entries = library().search(ScenarioQuery(limit=_MOST_RECENT)).entries
+    if not entries:
+        return
+    with refused():
+        st.subheader("Saved last", anchor=False)
+        with st.container(horizontal=True, vertical_alignment="center"):
+            for entry in entries:
+                if st.button(
+                    as_markdown(entry.name),
+                    key=f"recent_{entry.id}",
+                    icon=":material/folder_open:",
+                    help=as_markdown(f"{entry.model}, version {entry.version} by {entry.updated_by}. Opens Size."),
+                ):
+                    open_in_size(library().version(entry.id), entry.version)
+            st.page_link("pages/scenarios.py", label="All scenarios", icon=":material/inventory_2:")
 
 
 def _sources() -> None:

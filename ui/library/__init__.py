@@ -2,7 +2,7 @@
 
 from ui.database import library
 from ui.library.bar import draw_bar
-from ui.library.bond import draw_bond, open_with_source
+from ui.library.bond import draw_bond, open_in_size, open_with_source
 from ui.library.connection import links, refused
 from ui.library.opening import KEPT, draw_not_held, open_document, open_version
 from ui.library.share import draw_share_of
@@ -16,6 +16,7 @@ __all__ = [
     "library",
     "links",
     "open_document",
+    "open_in_size",
     "open_version",
     "open_with_source",
     "refused",

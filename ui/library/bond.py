@@ -8,10 +8,12 @@ import streamlit as st
 from sharing.access import Right
 from sharing.bonds.records import SourcePlace
 from sharing.errors import SharingError
+from sharing.library.records import Version
+from ui import state
 from ui.access import actor, allowed
 from ui.format import as_markdown
 from ui.library.connection import bonds, refused
-from ui.library.opening import KEPT, OpenedVersion
+from ui.library.opening import KEPT, OpenedVersion, open_version
 
 SOURCE, DEPLOYMENT = "source", "deployment"
 """Session keys of the choice of a source and of one of its deployments, see :mod:`ui.sources.picker`."""
@@ -26,6 +28,14 @@ def open_with_source(scenario_id: int) -> None:
     st.session_state.pop(DEPLOYMENT, None)
     if bond.place.deployment:
         st.session_state[DEPLOYMENT] = bond.place.deployment
+
+
+def open_in_size(version: Version, latest: int) -> None:
+    """Fill the form from a version, to be saved on top of the ``latest``, and go there, with its source. Raises
+    UnreadableVersion."""
+    open_version(version, on_top_of=latest)
+    open_with_source(version.scenario_id)
+    st.switch_page("pages/size.py", query_params=state.address_of("size"))
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -7,10 +7,9 @@ from sharing.library.records import KeyChange, LibraryAction, Version
 from sharing.report.engines import engines
 from sizing.base.format import counted
 from sizing.decision.text import name_of
-from ui import state
 from ui.currency import Currency
 from ui.format import as_markdown
-from ui.library import open_version, open_with_source
+from ui.library import open_in_size
 from ui.library.save import changes_table
 
 MOST_NAMED = 3
@@ -86,11 +85,3 @@ def _draw_version(version: Version, *, latest: int) -> None:
         st.caption(as_markdown(between))
     if st.button("Open this version", key="version_open", help="In Size, to edit."):
         open_in_size(version, latest)
-
-
-def open_in_size(version: Version, latest: int) -> None:
-    """Fill the form from a version, to be saved on top of the ``latest``, and go there, with its source. Raises
-    UnreadableVersion."""
-    open_version(version, on_top_of=latest)
-    open_with_source(version.scenario_id)
-    st.switch_page("pages/size.py", query_params=state.address_of("size"))

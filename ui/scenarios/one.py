@@ -11,10 +11,10 @@ from sizing.scenario.bounds import LONGEST_NAME
 from ui.access import actor, allowed
 from ui.currency import Currency
 from ui.format import as_markdown
-from ui.library import draw_share_of, library, links, refused
+from ui.library import draw_share_of, library, links, open_in_size, refused
 from ui.library.exported import exported
 from ui.scenarios.customer import draw_button
-from ui.scenarios.history import draw_history, open_in_size
+from ui.scenarios.history import draw_history
 from ui.shell import draw_download, draw_own_prices
 
 COPY = " (copy)"

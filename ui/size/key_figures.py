@@ -111,8 +111,8 @@ def _of_cost(cost: Cost, on: date) -> Iterator[PlanFigure]:
     yield PlanFigure(
         "power_kw",
         "Power",
-        kilowatts(cost.power_kw, estimated=cost.power_from == "rule"),
-        {"listed": "whole systems, listed", "rule": "whole systems, by rule"}.get(cost.power_from, ""),
+        kilowatts(cost.power_kw, estimated=cost.power_from == "rule", about=False),
+        {"listed": "whole systems, listed", "rule": "whole systems, estimated by rule"}.get(cost.power_from, ""),
         "Whole systems at their maximum: GPUs, CPUs, memory, network and fans. Where a system lists none, by rule "
         "from the TDP of its GPUs.",
     )

@@ -30,12 +30,14 @@ SAME_PRICE = 0.0005
 """Relative difference below which two prices read the same."""
 _CLICK, _LET_IN = "use_alternative", "let_in"
 
-_CHANGE_PX = 205
-"""Width of the buttons that change a scenario. Chosen: holds "Relax to ITL limit of 110 ms"."""
+_CHANGE_PX = 236
+"""Width of the buttons that change a scenario. Chosen: holds "Consider formats that lose accuracy"."""
 _GPUS_PX = 220
 """Width of the column of GPUs. Chosen: the longest name with its number, and all other columns beside it."""
-_REASON_PX, _RELAXATION_PX, _FOUR_LINES_PX = 230, 140, 96
-_CLOSEST_PX = 172
+_SHORT_SPLIT, _LETTER_PX, _SPARE_PX = 5, 7, 30
+"""Letters of a split that its column has room for, the width of one, and what the column of GPUs can give for more."""
+_REASON_PX, _RELAXATION_PX, _FOUR_LINES_PX = 230, 120, 96
+_CLOSEST_PX = 160
 """Widths of the columns of reasons, of changes and of configurations, and height of a row that is high enough for cells
 to wrap. Chosen: all columns stand beside the form at 1440 pixels, and two limits that are missed can be read."""
 _LONG = re.compile(r" Blackwell(?= (Server|Workstation) Edition)| Edition\b|, preliminary| \(preliminary\)")
@@ -51,17 +53,21 @@ def draw_alternatives(answer: FormAnswer) -> None:
     if plan.deployment is None:
         return
     at = f"p{answer.scenario.limits.percentile:g}"
+    table = alternatives_table(answer)
+    longer = _LETTER_PX * max(int(table["split"].str.len().max()) - _SHORT_SPLIT, 0)
     number, text = st.column_config.NumberColumn, st.column_config.TextColumn
     pinned = not is_narrow()  # there the two first columns would leave no room to move the others
     st.dataframe(
-        alternatives_table(answer),
+        table,
         hide_index=True,
         key="alternatives",
         alt="The plan, and other deployments that meet the limits, best first",
         column_config={
             USE: st.column_config.ButtonColumn("", key=_CLICK, on_click=_use, args=(answer,), width=46, pinned=pinned),
-            "gpu": text("GPUs", pinned=pinned, width=_GPUS_PX),
-            "split": text("Split", width=48, help="How one copy of the model is spread over GPUs: TP, PP, EP, DP."),
+            "gpu": text("GPUs", pinned=pinned, width=_GPUS_PX - min(longer, _SPARE_PX)),
+            "split": text(
+                "Split", width=48 + longer, help="How one copy of the model is spread over GPUs: TP, PP, EP, DP."
+            ),
             "format": text("Format", width=54),
             "engine": text("Engine", width=94),
             "ttft": number("TTFT (ms)", format="localized", width=70, help=f"{at} time to first token."),

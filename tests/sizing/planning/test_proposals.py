@@ -121,7 +121,7 @@ def test_a_second_system_is_priced_in_words() -> None:
     more = (resilient.hardware_usd_per_month or 0.0) - (balanced.hardware_usd_per_month or 0.0)
     assert f"{more} a month more" in gives_up(resilient, balanced, str)
     assert "systems instead of 1" in gives_up(resilient, balanced, None)
-    assert gives_up(lowest, balanced, str) == "Nothing that costs clearly less is as likely as not enough."
+    assert gives_up(lowest, balanced, str) == "Nothing that costs clearly less has an even chance to be enough."
     lines = as_text(planned).splitlines()
     shown = lines[lines.index("Proposals") + 3]
     assert all(words in shown for words in ("Balanced", made_of(balanced.deployment), chance(balanced), room(balanced)))
