@@ -222,9 +222,9 @@ def asked_over_asp() -> AskedOverAsp:
     ratios: dict[str, float] = {}
     for gpu_id in sorted({row.gpu_id for row in street_prices() if row.basis == "asp"}):
         by_basis = {basis: [row for row in prices_in_use(gpu_id) if row.basis == basis] for basis in ORDER}
-        asked = next((rows for basis in ASKED_OF_ANYBODY if (rows := by_basis[basis])), [])
-        if asked and by_basis["asp"]:
-            ratios[gpu_id] = _middle(asked) / _middle(by_basis["asp"])
+        offers = next((rows for basis in ASKED_OF_ANYBODY if (rows := by_basis[basis])), [])
+        if offers and by_basis["asp"]:
+            ratios[gpu_id] = _middle(offers) / _middle(by_basis["asp"])
     return AskedOverAsp(max(median(ratios.values()), 1.0), min(ratios.values()), max(ratios.values()), tuple(ratios))
 
 

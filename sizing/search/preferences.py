@@ -112,18 +112,15 @@ def _measured(question: Question, evaluated: Evaluated, rows: Rows) -> Floats:
     return np.array([factor.get(evaluated.sources[i].kind, NOT_MEASURED) for i in rows])
 
 
-def spanning(gpus: Counts, options: NDArray[np.object_]) -> Floats:
-    """The factor of instances of so many ``gpus`` (N,) in the ``options`` (N,) that they are bought or rented in."""
+def of_hardware(question: Question, gpus: Counts, options: NDArray[np.object_]) -> Floats:
+    """The factor of instances of so many ``gpus`` (N,) in the ``options`` (N,) that they are bought or rented in: those
+    that span several, and where cost decides, what is priced on another basis than what sellers ask counts as they may
+    ask, so that a price of which that is known comes first within the doubt."""
     each = np.array([option.gpus for option in options], dtype=np.int64)
-    return np.where(gpus > each, SPANS, 1.0)
-
-
-def other_basis(question: Question, options: NDArray[np.object_]) -> Floats:
-    """The factor of ``options`` (N,) that are priced on another basis than what sellers ask, where cost decides: what
-    they may cost as sellers ask, so that a price of which that is known comes first within the doubt."""
+    spanning = np.where(gpus > each, SPANS, 1.0)
     if question.scenario.deployment.objective not in ("cost", "expected_cost"):
-        return np.ones(len(options))
-    return np.array([_doubt_of_price(option) for option in options], dtype=np.float64)
+        return spanning
+    return spanning * np.array([_doubt_of_price(option) for option in options], dtype=np.float64)
 
 
 def _doubt_of_price(option: HardwareOption) -> float:

@@ -184,3 +184,20 @@ def test_pipeline_stages_are_a_matter_of_engine_and_class() -> None:
     assert laid_out("sglang", "h200_sxm", "google/gemma-2-27b", "bf16", 2, 2, 1, 1).status == "no"
     assert laid_out("tgi", "h100_sxm", LLAMA_70B, "bf16", 2, 2, 1, 1).status == "no"
     assert laid_out("nim", "h100_sxm", LLAMA_70B, "bf16", 2, 2, 1, 1).status == "unknown"
+
+
+def test_llama_cpp_splits_by_layer_and_its_tensor_split_is_experimental() -> None:
+    assert laid_out("llamacpp", "rtx_3090", LLAMA_70B, "q8_0", 1, 4, 1, 1).status == "supported"
+    split = laid_out("llamacpp", "rtx_3090", LLAMA_70B, "q8_0", 4, 1, 1, 1)
+    assert (split.status, split.why.kind) == ("unknown", "tensor")
+    assert laid_out("llamacpp", "h200_sxm", "deepseek-ai/DeepSeek-V3", "q8_0", 8, 1, 1, 1).status == "no"
+    assert laid_out("llamacpp", "b60", LLAMA_8B, "q8_0", 2, 1, 1, 1).status == "no"
+    assert laid_out("vllm", "rtx_3090", LLAMA_70B, "bf16", 4, 1, 1, 1).status == "supported"  # others say nothing of TP
+
+
+def test_sglang_has_no_int8_on_blackwell() -> None:
+    assert {gpu: of("sglang", gpu, LLAMA_8B, "int8_sq").status for gpu in ("a100_sxm_80g", "b200_sxm", "rtx_5090")} == {
+        "a100_sxm_80g": "supported",
+        "b200_sxm": "no",
+        "rtx_5090": "no",
+    }

@@ -8,8 +8,18 @@ import pytest
 from sizing import Scenario, plan
 from sizing.deployments.candidates import UNKNOWN_COUNTS
 from sizing.planning.analytic import analytic_plan
+from sizing.prices.system_price import asked_over_asp
 from sizing.question.understand import understand
-from sizing.search.preferences import DOUBTFUL_SPLIT, FOR_LITTLE_ROOM, LITTLE_ROOM, PER_HALVING, SPLIT, STAGES, room
+from sizing.search.preferences import (
+    APART,
+    DOUBTFUL_SPLIT,
+    FOR_LITTLE_ROOM,
+    LITTLE_ROOM,
+    PER_HALVING,
+    SPLIT,
+    STAGES,
+    room,
+)
 from sizing.search.ranking import Keys
 from sizing.search.serving import screened
 from tests.sizing.asking import LLAMA_8B, LLAMA_70B, raw
@@ -178,3 +188,24 @@ def test_a_published_pipeline_is_as_much_slower_as_predicted():
     assert whole == pytest.approx(6400, rel=0.25)
     assert half / whole == pytest.approx(10.2 / 6.4, rel=0.15)
     assert staged > half
+
+
+def test_an_average_selling_price_counts_as_much_as_sellers_may_ask() -> None:
+    over = asked_over_asp()
+    _, at_asp = factors(LLAMA_70B, gpus=["mi355x"], precisions=["bf16"], tp=[1], pp=[1], speculation="off")
+    assert at_asp.factor.min() == pytest.approx(over.high / over.ratio)
+    _, typed = factors(
+        LLAMA_70B, gpus=["mi355x"], precisions=["bf16"], tp=[1], pp=[1], speculation="off", objective="gpus"
+    )
+    assert typed.factor.min() == pytest.approx(1.0)
+
+
+def test_experts_over_pcie_are_held_back_as_tensor_parallelism_is() -> None:
+    """gpt-oss-120b on four cards without a fast link: two doublings, whether TP4 or DP4 with EP4."""
+    least = {}
+    for name, layout in {"tp": {"tp": [4], "dp": [1], "ep": [1]}, "dp": {"tp": [1], "dp": [4], "ep": [4]}}.items():
+        asked = {"gpus": ["rtx_5090"], "engines": ["vllm"], "pp": [1], "speculation": "off", **layout}
+        _, together = factors("openai/gpt-oss-120b", **asked)
+        least[name] = together.factor.min()
+    assert least["tp"] == pytest.approx(least["dp"])
+    assert least["tp"] >= APART**2
