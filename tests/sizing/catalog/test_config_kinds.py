@@ -230,6 +230,13 @@ def test_names_of_layers_in_transformers_mean_what_the_first_files_mean():
     assert (inkling.full_layers, inkling.sliding_layers, inkling.state_elements) == (11, 55, 0)
 
 
+def test_a_window_that_no_layer_has_is_said():
+    solar = LLAMA_3_8B | {"model_type": "solar", "sliding_window": 2047, "max_position_embeddings": 4096}
+    assert any("sliding_window of the file is not used" in said for said in model_from_config(solar).assumptions)
+    for change in ({"use_sliding_window": False}, {"sliding_window": 4096}, {"model_type": "phimoe"}):
+        assert not any("not used" in said for said in model_from_config(solar | change).assumptions)
+
+
 def test_a_width_beside_the_language_model_is_not_taken_for_it():
     """NVILA repeats the width of ``llm_cfg`` outside, where no layers are."""
     nvila = {"model_type": "llava_llama", "hidden_size": 4096, "llm_cfg": LLAMA_3_8B, "vision_tower_cfg": {"x": 1}}
