@@ -130,6 +130,7 @@ def test_spellings_of_what_a_layer_attends_to(change, full):
     [
         ({"retention_layer_ids": [1, 2]}, "retention_layer_ids"),
         ({"linear_attn_config": {"num_heads": 32, "head_dim": 128}}, "linear_attn_config, of layers with a constant"),
+        ({"zaya_layers": ["a", 16] * 16}, "a list zaya_layers"),
         ({"num_loops": 2}, "several times .num_loops"),
         ({"loop_num": 2}, "several times .loop_num"),
         ({"total_ut_steps": 4}, "several times .total_ut_steps"),
