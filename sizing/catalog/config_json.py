@@ -341,6 +341,14 @@ def _share(share: float) -> str:
     return "less than 1 %" if share < 0.01 else percent(share)
 
 
+def _ignores_window(fields: ConfigFields, a: Architecture) -> bool:
+    """Whether a window shorter than the context, which the file does not turn off, is that of no layer."""
+    window, context = fields.raw("sliding_window"), fields.whole("max_context", high=10**8)
+    shorter = type(window) is int and 0 < window < (context or 10**8)
+    turned_off = fields.raw("use_sliding_window") is False or bool(fields.items("layer_types"))
+    return shorter and not turned_off and all(layer.mixer != "sliding" for layer in a.plan)
+
+
 def _assumptions(fields: ConfigFields, a: Architecture) -> tuple[str, ...]:
     """What the numbers rest on beyond the file itself."""
     assumptions = [_COUNTED]
@@ -348,6 +356,10 @@ def _assumptions(fields: ConfigFields, a: Architecture) -> tuple[str, ...]:
     if kind not in model_families().known:
         shown = kind[:40] or "not given"
         assumptions.append(f"model type “{shown}” is not known: sized like Llama (gated MLP, standard attention)")
+    if _ignores_window(fields, a):
+        assumptions.append(
+            "sliding_window of the file is not used: all layers are taken to attend to the whole context"
+        )
     if has_encoder(fields):
         counted = vision_params(fields, a.hidden) > 0
         assumptions.append(_ENCODER_COUNTED if counted else "the vision or audio encoder is not counted")

@@ -35,17 +35,34 @@ _NEEDED = ("embedding_length", "block_count", "attention.head_count")
 
 _FAMILIES = {
     **{name: name for name in ("llama", "qwen2", "qwen3", "gemma", "gemma2", "phi3", "olmo2", "granite", "glm4")},
-    **{name: name for name in ("starcoder2", "smollm3", "exaone4", "stablelm")},
+    **{name: name for name in ("starcoder2", "smollm3", "exaone4", "stablelm", "cohere2", "olmo", "olmoe", "dots1")},
+    **{
+        name: name
+        for name in ("bloom", "falcon", "gpt2", "internlm2", "baichuan", "xverse", "orion", "nemotron", "arcee")
+    },
+    **{name: name for name in ("apertus", "exaone", "minicpm", "ernie4_5", "phimoe", "granitemoe")},
+    "bailingmoe": "bailing_moe",
+    "bailingmoe2": "bailing_moe_v2",
     "command-r": "cohere",
+    "deepseek": "deepseek",
     "deepseek2": "deepseek_v3",
+    "ernie4_5-moe": "ernie4_5_moe",
     "gemma3": "gemma3_text",
     "glm4moe": "glm4_moe",
     "gpt-oss": "gpt_oss",
+    "gptneox": "gpt_neox",
+    "hunyuan-dense": "hunyuan_v1_dense",
+    "hunyuan-moe": "hunyuan_v1_moe",
     "llama4": "llama4_text",
+    "minimax-m2": "minimax_m2",
     "mistral3": "ministral3",
     "qwen2moe": "qwen2_moe",
+    "qwen2vl": "qwen2",
     "qwen3moe": "qwen3_moe",
+    "qwen3vl": "qwen3",
+    "qwen3vlmoe": "qwen3_moe",
     "seed_oss": "seed_oss",
+    "starcoder": "gpt_bigcode",
 }
 """Architectures of llama.cpp whose layers its keys describe whole, by the ``model_type`` of transformers."""
 
@@ -113,6 +130,9 @@ def from_gguf(config: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
         raise InvalidModelConfig(
             f"This is the metadata of a GGUF file without {shown(missing[0])}: use config.json of the model itself."
         )
+    predicting = own.get("nextn_predict_layers")
+    if type(predicting) is int and type(own["block_count"]) is int:  # which block_count includes
+        own["block_count"] -= predicting
     experts = own.get("expert_count")
     kind = "mixtral" if experts and kind == "llama" else kind
     translated = {_SAME[key]: _alike(key, value) for key, value in own.items() if key in _SAME and value is not None}

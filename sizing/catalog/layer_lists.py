@@ -85,9 +85,12 @@ _OTHERWISE_READ = frozenset(
 
 def refuse_unknown_lists(fields: ConfigFields) -> None:
     """Raise InvalidModelConfig for a list over layers whose meaning is not known, by its name in the file."""
+    count = fields.whole("layers", high=MAX_LAYERS)
     for key, value in fields.inner.items():
         listed = isinstance(value, list) and len(value) > 1 and all(isinstance(v, str | int) for v in value)
-        unknown = _LIKE_A_LAYER_LIST.search(str(key)) and not _OTHER_LISTS.search(str(key))
+        # Names, one per layer, say what the layers are, whatever the list is called.
+        names = listed and len(value) == count and any(isinstance(v, str) for v in value)
+        unknown = (names or _LIKE_A_LAYER_LIST.search(str(key))) and not _OTHER_LISTS.search(str(key))
         if listed and unknown and key not in _OTHERWISE_READ:
             raise InvalidModelConfig(
                 f"config.json has a list {str(key)[:60]}, which is not understood: looked for layers in layer_types, "

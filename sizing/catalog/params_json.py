@@ -50,6 +50,10 @@ def as_config(config: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
     if "moe_args" in config:
         raise InvalidModelConfig("params.json has moe_args, which is not understood: use the config.json of the model.")
     translated["model_type"] = "mixtral" if isinstance(config.get("moe"), Mapping) else "ministral3"
+    if config.get("sliding_window") and translated["model_type"] == "ministral3":
+        translated["model_type"] = "mistral"  # Mistral 7B of 2023, whose layers all have the window
+    if isinstance(config.get("vision_encoder"), Mapping):
+        translated["vision_config"] = {"model_type": "pixtral", **config["vision_encoder"]}
     translated |= _crossing(config)
     if not {"hidden_dim", "inter_dim"} & config.keys():
         translated["intermediate_size"] = _llama_width(config)

@@ -30,6 +30,9 @@ _STEMS = ("model", "model.language_model", "language_model.model", "backbone", "
 """What stands before ``layers`` in the names of modules."""
 
 
+_FUSED_ATTENTION = ("qkv_proj", "wqkv", "query_key_value", "c_attn", "Wqkv")
+_OUTPUTS = ("out_proj", "wo", "dense", "c_proj")
+"""How families call query, key and value in one matrix, and the output (InternLM2, ChatGLM, GPT-NeoX, GPT-2, MPT)."""
 _MATRICES = {
     "gate_proj": ("gate_up_proj", "w1", "w13", "linear_v"),
     "up_proj": ("gate_up_proj", "w3", "w13", "fc1", "c_fc", "fc_in", "dense_h_to_4h", "linear", "w1_w3"),
@@ -151,7 +154,7 @@ def _attention(a: Architecture, layer: Layer, at: str) -> Iterator[WeightModule]
         parts["q_proj"] = max(0.0, total - sum(parts.values()))
     parts.setdefault("o_proj", max(0.0, total - sum(parts.values())))
     for part, params in parts.items():
-        fused = ("qkv_proj",) if part[0] in "qkv" else ()
+        fused = _FUSED_ATTENTION if part[0] in "qkv" else _OUTPUTS
         places = ("self_attn", "attn", "mixer", "attention", "cross_attn", "self_attention")
         names = tuple(f"{at}.{place}.{name}" for place in places for name in (part, *fused))
         yield WeightModule(names=names, params=float(params), kind="attention")
@@ -165,14 +168,14 @@ def _mlp(a: Architecture, layer: Layer, at: str) -> Iterator[WeightModule]:
     matrices = tuple(_MATRICES)[3 - a.mlp_matrices :]
     dense_width = layer.mlp_width or a.intermediate
 
-    def each(inner: str, params: float, kind: str) -> Iterator[WeightModule]:
+    def each(holders: tuple[str, ...], params: float, kind: str) -> Iterator[WeightModule]:
         for matrix in matrices:
             spelled = (matrix, *_MATRICES[matrix])
-            names = tuple(f"{at}.{place}.{inner}{name}" for place in places for name in spelled)
+            names = tuple(f"{at}.{place}.{holder}{name}" for place in places for holder in holders for name in spelled)
             yield WeightModule(names=names, params=params / len(matrices), kind=kind)
 
     if layer.mlp == "dense" or a.dense_beside_experts:
-        yield from each("", float(a.mlp_matrices * a.hidden * dense_width), "mlp")
+        yield from each(("",), float(a.mlp_matrices * a.hidden * dense_width), "mlp")
     if layer.mlp == "dense":
         return
     routed = a.experts * expert_params(a)
@@ -181,9 +184,8 @@ def _mlp(a: Architecture, layer: Layer, at: str) -> Iterator[WeightModule]:
         places = ("moe",)
         yield WeightModule(names=(f"{at}.experts.0", f"{at}.moe.experts.0"), params=routed, kind="experts")
     else:
-        yield from each("experts.0.", routed, "experts")
-    for inner in ("shared_experts.", "shared_expert."):
-        yield from each(inner, shared / 2, "shared")
+        yield from each(("experts.0.",), routed, "experts")
+    yield from each(("shared_experts.", "shared_expert.", "shared_mlp."), shared, "shared")
     rest = mlp_params(a, layer) - routed - shared
     rest -= a.mlp_matrices * a.hidden * dense_width if a.dense_beside_experts else 0
     names = tuple(f"{at}.{place}.{name}" for place in places for name in ("gate", "router"))

@@ -130,6 +130,7 @@ def test_spellings_of_what_a_layer_attends_to(change, full):
     [
         ({"retention_layer_ids": [1, 2]}, "retention_layer_ids"),
         ({"linear_attn_config": {"num_heads": 32, "head_dim": 128}}, "linear_attn_config, of layers with a constant"),
+        ({"zaya_layers": ["a", 16] * 16}, "a list zaya_layers"),
         ({"num_loops": 2}, "several times .num_loops"),
         ({"loop_num": 2}, "several times .loop_num"),
         ({"total_ut_steps": 4}, "several times .total_ut_steps"),
@@ -228,6 +229,13 @@ def test_names_of_layers_in_transformers_mean_what_the_first_files_mean():
     assert by_name.params_total == by_ratio.params_total
     inkling = model_from_config({"model_type": "inkling_text", "hidden_size": 6144, "num_hidden_layers": 66})
     assert (inkling.full_layers, inkling.sliding_layers, inkling.state_elements) == (11, 55, 0)
+
+
+def test_a_window_that_no_layer_has_is_said():
+    solar = LLAMA_3_8B | {"model_type": "solar", "sliding_window": 2047, "max_position_embeddings": 4096}
+    assert any("sliding_window of the file is not used" in said for said in model_from_config(solar).assumptions)
+    for change in ({"use_sliding_window": False}, {"sliding_window": 4096}, {"model_type": "phimoe"}):
+        assert not any("not used" in said for said in model_from_config(solar | change).assumptions)
 
 
 def test_a_width_beside_the_language_model_is_not_taken_for_it():

@@ -152,3 +152,83 @@ def test_modes_of_mlx_are_formats(mode: str, precision: str) -> None:
     config |= {"num_attention_heads": 32, "num_key_value_heads": 8, "vocab_size": 128256}
     model = model_from_config(config | {"quantization": {"group_size": 32, "bits": 4, "mode": mode}})
     assert model.native_precision == precision
+
+
+def of_published(architecture: str, **keys: int) -> dict[str, object]:
+    """Keys of a file: layers, width, MLP, heads, KV heads and vocabulary in this order, others by name."""
+    names = ("block_count", "embedding_length", "feed_forward_length", "attention.head_count")
+    names += ("attention.head_count_kv", "vocab_size")
+    listed = dict(zip(names, keys.pop("sizes"), strict=True))
+    others = {key.replace("__", "."): value for key, value in keys.items()}
+    return {"general.architecture": architecture} | {f"{architecture}.{key}": n for key, n in (listed | others).items()}
+
+
+@pytest.mark.parametrize(
+    ("architecture", "keys", "billions", "active", "kv"),
+    [
+        (
+            "ernie4_5-moe",
+            {
+                "sizes": (28, 2560, 12288, 20, 4, 103424),
+                "attention__key_length": 128,
+                "expert_count": 64,
+                "expert_used_count": 6,
+                "expert_shared_count": 2,
+                "expert_feed_forward_length": 1536,
+                "leading_dense_block_count": 1,
+            },
+            21.8,
+            3.35,
+            28_672,
+        ),
+        (
+            "glm4moe",
+            {
+                "sizes": (47, 4096, 10944, 96, 8, 151552),
+                "nextn_predict_layers": 1,
+                "attention__key_length": 128,
+                "expert_count": 128,
+                "expert_used_count": 8,
+                "expert_shared_count": 1,
+                "expert_feed_forward_length": 1408,
+                "leading_dense_block_count": 1,
+            },
+            106.9,
+            13.4,
+            94_208,
+        ),
+        (
+            "bailingmoe2",
+            {
+                "sizes": (21, 2048, 5120, 16, 4, 157184),
+                "nextn_predict_layers": 1,
+                "attention__key_length": 128,
+                "expert_count": 256,
+                "expert_used_count": 8,
+                "expert_shared_count": 1,
+                "expert_feed_forward_length": 512,
+                "leading_dense_block_count": 1,
+            },
+            16.3,
+            1.43,
+            20_480,
+        ),
+        ("gptneox", {"sizes": (36, 5120, 20480, 40, 40, 50688)}, 11.85, 11.85, 368_640),
+        ("falcon", {"sizes": (32, 4544, 18176, 71, 1, 65024)}, 6.92, 6.92, 4_096),
+        ("internlm2", {"sizes": (48, 6144, 16384, 48, 8, 92544)}, 19.9, 19.9, 98_304),
+        (
+            "olmoe",
+            {"sizes": (16, 2048, 1024, 16, 16, 50304), "expert_count": 64, "expert_used_count": 8},
+            6.92,
+            1.28,
+            65_536,
+        ),
+        ("starcoder", {"sizes": (40, 6144, 24576, 48, 1, 49152), "context_length": 8192}, 15.5, 15.5, 10_240),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_architectures_of_plain_layers_are_read(architecture, keys, billions, active, kv):
+    model = model_from_config(of_published(architecture, **keys))
+    assert model.params_total == pytest.approx(billions * 1e9, rel=0.02)
+    assert model.params_active == pytest.approx(active * 1e9, rel=0.03)
+    assert model.kv_elements_full == kv

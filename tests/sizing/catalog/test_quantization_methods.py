@@ -262,3 +262,34 @@ def test_experts_are_found_by_the_names_that_their_family_gives_them(matrices):
     experts = 32 * 8 * 3 * 4096 * 14336
     rest = model_from_config(mixtral).params_total - experts
     assert stored(mixtral, section) == pytest.approx(experts * 0.5625 + rest * 2, rel=1e-6)
+
+
+@pytest.mark.parametrize(
+    "names",
+    [
+        ("self_attn.q_proj", "self_attn.k_proj", "self_attn.v_proj", "self_attn.o_proj"),
+        ("attention.wqkv", "attention.wo"),
+        ("self_attention.query_key_value", "self_attention.dense"),
+        ("attn.c_attn", "attn.c_proj"),
+    ],
+)
+def test_attention_is_found_by_the_names_that_its_family_gives_it(names):
+    section = groups(group(4, "int", 128, targets=["Linear"]))
+    left = [f"model.layers.{i}.{name}" for i in range(32) for name in names]
+    attention = 32 * 4096 * (4096 + 2 * 1024 + 4096)
+    narrow = 0.5 + 2 / 128
+    wider = stored(LLAMA_3_8B, section | {"ignore": left}) - stored(LLAMA_3_8B, section)
+    assert wider == pytest.approx(attention * (2 - narrow), rel=0.001)
+
+
+@pytest.mark.parametrize("name", ["shared_experts", "shared_expert", "shared_mlp"])
+def test_shared_experts_are_one_thing_by_whatever_name(name):
+    moe = LLAMA_3_8B | {
+        "num_experts": 8,
+        "num_experts_per_tok": 2,
+        "n_shared_experts": 2,
+        "moe_intermediate_size": 1024,
+    }
+    section = groups(group(4, "int", 128, targets=["Linear"]))
+    wider = stored(moe, section | {"ignore": [f"re:.*mlp.{name}.*"]}) - stored(moe, section)
+    assert wider == pytest.approx(32 * 3 * 4096 * 2048 * (2 - 0.5 - 2 / 128), rel=0.001)
