@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from collectors.backends.backend import Backend
 from collectors.connect import read_and
 from collectors.questions.deployments import ObservedDeployment, read_deployed
-from collectors.questions.details import Details, read_details
+from collectors.questions.details import Details, ReplicaDetails, read_details
 from collectors.reading.observation import Observation
 from collectors.reading.remarks import RemarkKind
 from collectors.source import Source
@@ -16,6 +16,7 @@ from reality.compare import WITHOUT_DATA, Planned, planned_of
 from reality.diagnosis.actions import Advice, Situation, advise, usd_per_month
 from reality.diagnosis.attribution import Attribution, Splitter, StepInterval, attribute, is_noise, main_cause
 from reality.diagnosis.capacity import PromisedLimits, largest_load
+from reality.diagnosis.hung import as_action, as_cause, hung_of, in_words, lost_share, names_of
 from reality.diagnosis.learning import Known, Learned, learn
 from reality.diagnosis.limits import Asked, asked_limits, limit_row, simulated_as, utc, worst
 from reality.diagnosis.observed import ObservedWorlds, seen_of
@@ -141,6 +142,8 @@ def diagnose(
         planned.answer.question, window_s=observed.window_s, lead_s=lead, learned=learned, at_most_s=at_most_s
     )
     blocked = _blocked(observed)
+    if hung := hung_of(reading.details, observed.window_s):
+        return _hung(planned, reading, hung, _rows(bounds, planned, reading, None, blocked))
     if why := _no_cause(planned, observed):
         return _limits_alone(planned, observed, _rows(bounds, planned, reading, None, blocked), why)
     try:
@@ -166,6 +169,27 @@ def _limits_alone(planned: Planned, observed: Observation, rows: tuple[LimitRow,
     limits = headline(rows, worst(rows), None, None, load=load, capacity=None, actions=())
     return _unclear(planned, observed, (why, *observed.reasons), rows).model_copy(
         update={"state": _state(rows), "headline": f"{limits} {why}"}
+    )
+
+
+def _hung(planned: Planned, reading: Reading, hung: Sequence[ReplicaDetails], rows: tuple[LimitRow, ...]) -> Diagnosis:
+    """Replicas that answer nothing come before all else: nothing that is measured holds their requests."""
+    deployment, row, first = planned.answer.plan.deployment, planned.row, worst(rows)
+    assert deployment is not None
+    assert row is not None
+    live, percentile = len(reading.details.replicas), planned.answer.question.limits.percentile
+    cause = as_cause(hung, "" if first is None else first.quantity, deployment.instances, live)
+    said = _limits_alone(planned, reading.observed, rows, "That holds for the requests that are answered.")
+    broken = lost_share(reading.details, hung) > 1.0 - percentile / 100.0
+    return said.model_copy(
+        update={
+            "state": "broken" if broken else said.state,
+            "headline": f"{in_words(hung)} {said.headline} Restore {names_of(hung)}.",
+            "worst_limit": None if first is None else first.quantity,
+            "causes": (cause,),
+            "main_cause": cause.cause,
+            "actions": (as_action(hung, live, row.gpus),),
+        }
     )
 
 
