@@ -76,6 +76,6 @@ def _about_rate(one: PlannedDeployment[Any]) -> Iterator[PlanWarning]:
         severity="info",
         source="Mooncake docs, SSD offload benchmark, 2026-08; llm-d blog, filesystem KV offload, 2026-02-09",
         message=f"{offload.gbs_per_gpu:g} GB/s for each GPU is more than published runs saw: about {REACHED_GBS:g} "
-        "GB/s of a pool over links of 50 GB/s and of drives of 27 GB/s (Mooncake, one A100), 10 GB/s for a node of eight "
+        "GB/s of a pool over links of 50 GB/s and of drives of 27 GB/s (Mooncake, one A100), 10 GB/s for a whole node "
         "(llm-d). State what was measured: at nominal rates later turns took 2 to 2.5 times as long as predicted.",
     )
