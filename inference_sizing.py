@@ -1,8 +1,6 @@
 """``inference-sizing``, the command of the installed package: every command of ``python -m sizing``, the dashboard, and
 the servers for programs (``api``)."""
 
-from __future__ import annotations
-
 import argparse
 import sys
 from collections.abc import Sequence

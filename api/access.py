@@ -1,7 +1,5 @@
 """Which program may ask: by its token, which the file of rules of the pages gives a role (docs/ACCESS.md)."""
 
-from __future__ import annotations
-
 import logging
 from functools import lru_cache
 from http import HTTPStatus

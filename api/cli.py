@@ -1,7 +1,5 @@
 """Command line: ``python -m api http | mcp | token``. Exit code 0, 2 with one line per problem otherwise."""
 
-from __future__ import annotations
-
 import argparse
 from collections.abc import Sequence
 from importlib.util import find_spec

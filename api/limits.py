@@ -1,7 +1,5 @@
 """What a request may take: its size, the name it is sent to, the time of an answer, and how many run at once."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Callable, Collection
 from concurrent.futures import ThreadPoolExecutor

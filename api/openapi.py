@@ -1,7 +1,5 @@
 """What OpenAPI says of requests, whose bodies the engine reads itself: their keys are those of a scenario file."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Mapping
 from typing import Any
 

@@ -1,7 +1,5 @@
 """What is wrong with a request as problem details (RFC 9457): one sentence per fault, with the path of its field."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from http import HTTPStatus
 from typing import Any

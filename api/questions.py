@@ -1,7 +1,5 @@
 """Questions of programs, read and answered as the command line does it. No name in a question opens a file."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from datetime import date
 from http import HTTPStatus

@@ -1,7 +1,5 @@
 """The HTTP API: what the command line answers, to programs. Faults are problem details (RFC 9457)."""
 
-from __future__ import annotations
-
 from collections.abc import Awaitable, Callable, Collection
 from datetime import date
 from functools import partial
@@ -216,7 +214,7 @@ async def _answered(slots: Slots, compute: Callable[[], JsonAnswer]) -> Response
 
 
 def _printed(answer: JsonAnswer) -> str:
-    """What the command line prints."""
+    """The text that the command line prints for the same question, to the byte."""
     return f"{as_json(answer)}\n"
 
 

@@ -1,7 +1,5 @@
 """Serving the HTTP API: on this machine only, unless there are rules about who may ask."""
 
-from __future__ import annotations
-
 import ipaddress
 import os
 import socket

@@ -1,7 +1,5 @@
 """The engine as tools of an agent, by the Model Context Protocol: answers are JSON, beside a line that sums them up."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from dataclasses import dataclass

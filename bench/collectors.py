@@ -77,7 +77,7 @@ class Meter:
         self._pid, self._queries, self._bytes = pid, 0, 0
 
     def measure(self, work: Callable[[], None]) -> RefreshCost:
-        """Run ``work`` once."""
+        """Run ``work`` once and count its time, its queries and the bytes of their answers."""
         self._queries = self._bytes = 0
         inside, own, start = server_cpu_s(self._pid), time.process_time(), time.perf_counter()
         work()

@@ -1,7 +1,5 @@
 """The dashboard of a benchmark: a process of its own, which can be killed, and started again at the same address."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

@@ -4,8 +4,6 @@ Beside it an empty page of Streamlit, whose time is Python's, Streamlit's and th
 turns, each by a server of its own.
 """
 
-from __future__ import annotations
-
 import os
 import re
 import shutil

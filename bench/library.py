@@ -3,8 +3,6 @@
 On SQLite, and on PostgreSQL where its server is installed.
 """
 
-from __future__ import annotations
-
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager

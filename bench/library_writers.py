@@ -4,8 +4,6 @@
 change of it, and after the library's answer writes a line to its file.
 """
 
-from __future__ import annotations
-
 import random
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """Pages run by ``AppTest`` at the cost that they have in a server."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from functools import cache

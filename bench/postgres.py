@@ -1,7 +1,5 @@
 """A real PostgreSQL for benchmarks and tests: a server of its own on a free port, gone with its folder at the end."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import signal

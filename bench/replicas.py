@@ -8,8 +8,6 @@ the same replica every time does. From what a core does follow the people of doc
 BENCH_REPLICAS (1,2) says how many, BENCH_ROUNDS (2) how often each in turn, BENCH_SECONDS (60) how long.
 """
 
-from __future__ import annotations
-
 import asyncio
 import multiprocessing
 import os

@@ -1,7 +1,5 @@
 """How long a report takes, from a scenario with its plan to the file, in every format."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from datetime import UTC, datetime
 from functools import partial

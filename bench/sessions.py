@@ -8,8 +8,6 @@ share the cores with the server: they parse what it sends, and draw nothing.
 BENCH_SESSIONS (10,50,100) and BENCH_SECONDS (60) set how many and how long. A server of its own for each number.
 """
 
-from __future__ import annotations
-
 import asyncio
 import itertools
 import os

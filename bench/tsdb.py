@@ -64,7 +64,7 @@ def uvarint(value: int) -> bytes:
 
 
 def varint(value: int) -> bytes:
-    """A signed integer, zigzag."""
+    """A signed integer as a varint of its zigzag code (0, -1, 1, -2, ...), as in Go's ``binary.PutVarint``."""
     return uvarint(value << 1 if value >= 0 else (-value << 1) - 1)
 
 

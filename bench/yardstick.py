@@ -69,7 +69,7 @@ def in_yardsticks(quiet_ms: float) -> float:
 
 
 def yardstick() -> None:
-    """The work itself, once."""
+    """Do the fixed piece of work once: interpreted, in arrays and compiled."""
     _interpreted()
     _arrays()
     _compiled(COMPILED_STEPS)

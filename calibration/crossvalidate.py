@@ -59,7 +59,7 @@ class Refit:
 
     @property
     def kept(self) -> Masks:
-        """The points it has seen."""
+        """The points that the fit has seen: those that were not held out."""
         return {mode: ~held for mode, held in self.held.items()}
 
 

@@ -6,12 +6,14 @@ published benchmarks (``calibration/fit_parameters.py``), and all that is left o
 """
 
 import argparse
+import math
 import sys
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
+from scipy.optimize import minimize_scalar
 
 from calibration.distil_attention import Kernel, decodes, over_heads, prompts
 from calibration.distil_collectives import Collective, all_reduces, all_to_alls
@@ -28,7 +30,8 @@ from calibration.distil_matrices import (
 from calibration.kernel_priors import KERNELS, kernels
 from calibration.kernel_tables import VERSION, NoTables, fetched
 from calibration.yaml_lines import flow_mapping
-from sizing.steps.hardware import power_of
+from sizing.steps.efficiency import by_lanes
+from sizing.steps.hardware import power_of, products_per_lane
 
 READ_ON = "2026-11-23"
 """Day of the tables' reading; a constant, so that the same tables give the same file."""
@@ -140,13 +143,22 @@ def _kernel_families(kernels: Sequence[Kernel]) -> dict[str, float]:
 
 def _weight_only(dense: Sequence[Product], experts: Sequence[Product]) -> float:
     """Matrix rate of formats that are widened before they are multiplied, relative to 16 bit on the same GPU and
-    framework: the geometric mean of dense products and experts."""
-    means = []
+    framework, as it would be on the H100 SXM (:func:`sizing.steps.efficiency.by_lanes`): that of the least mean
+    distance to the logarithms of dense products and of experts."""
+    pairs = []
     for products in (dense, experts):
-        wide = {(p.chip.gpu.id, p.framework): p.fit.values["matrix"] for p in products if p.kind == "bfloat16"}
-        narrow = [p for p in products if p.width == "weight_only"]
-        means.append(median(p.fit.values["matrix"] / wide[p.chip.gpu.id, p.framework] for p in narrow))
-    return min(geometric_mean(means), 1.0)
+        wide = {(p.chip.gpu.id, p.framework): _matrix(p) for p in products if p.kind == "bfloat16"}
+        narrow = [p for p in products if p.width == "weight_only" and (p.chip.gpu.id, p.framework) in wide]
+        pairs += [(products_per_lane(p.chip.gpu), _matrix(p) / wide[p.chip.gpu.id, p.framework]) for p in narrow]
+
+    def distance(on_h100: float) -> float:
+        return sum(abs(math.log(by_lanes(on_h100, per_lane) / rate)) for per_lane, rate in pairs)
+
+    return float(minimize_scalar(distance, bounds=(0.05, 1.0), method="bounded").x)
+
+
+def _matrix(product: Product) -> float:
+    return product.fit.values["matrix"]
 
 
 def _expert_rates(experts: Sequence[Product], families: Grouped, power: float, weight_only: float) -> dict[str, float]:
@@ -155,9 +167,9 @@ def _expert_rates(experts: Sequence[Product], families: Grouped, power: float, w
     memory: dict[str, list[float]] = {w: [] for w in WIDTHS}
     for p in experts:
         bytes_width = "4" if p.width == "weight_only" else p.width
-        factor = weight_only if p.width == "weight_only" else 1.0
+        factor = by_lanes(weight_only, products_per_lane(p.chip.gpu)) if p.width == "weight_only" else 1.0
         reached = _of(families, f"matrix_{number_width(p.kind)}")[p.chip.family] * power_of(p.chip.gpu) ** power
-        matrix.append(p.fit.values["matrix"] / (min(reached, 1.0) * factor))
+        matrix.append(_matrix(p) / (min(reached, 1.0) * factor))
         memory[bytes_width].append(p.fit.values["memory"] / _of(families, f"memory_{bytes_width}")[p.chip.family])
     return {"expert_matrix": median(matrix), **{f"expert_memory_{w}": median(memory[w]) for w in WIDTHS}}
 

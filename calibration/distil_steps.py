@@ -10,8 +10,6 @@ Their semantics, read in release 0.12: ``decode_step_latency(b, isl, osl)`` time
 attention-DP rank* at a context of ``isl + osl // 2 + 1`` tokens, in milliseconds.
 """
 
-from __future__ import annotations
-
 import argparse
 import sys
 from collections import Counter

@@ -4,8 +4,6 @@ Files are written below a temporary folder of the process, because the package d
 folder, and an engine must not.
 """
 
-from __future__ import annotations
-
 import atexit
 import hashlib
 import json

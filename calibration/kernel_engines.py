@@ -1,7 +1,5 @@
 """Configurations compiled by the package of the kernel tables, or why it has none."""
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Iterator
 from contextlib import contextmanager

@@ -4,8 +4,6 @@ The tables are NVIDIA's, shipped as ``aiconfigurator-core``; the names are those
 GPU or an engine stands in its entry of the catalogue.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import product

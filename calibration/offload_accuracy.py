@@ -1,11 +1,10 @@
 """Bytes, loading and computing of KV cache beside published measurements, as docs/accuracy/offload.csv.
 
-``python -m calibration.offload_accuracy ROWS`` reads rows as of ../shared/truth/workloads/offload.csv. Nothing of the
-bytes and of computing was fitted to them; of loading, start and bandwidth are those of the other lengths of a source,
-as no two sources measured the same link.
+``python -m calibration.offload_accuracy ROWS.csv`` reads published figures, one a row: ``kind`` (``recompute_vs_load``,
+``pd_transfer`` or ``kv_gb_per_1M``), ``source``, ``prefix_tokens``, and what the kind has of ``recompute_ms``,
+``load_ms``, ``kv_gb`` and ``ratio``. Nothing of the bytes and of computing was fitted to them; of loading, start and
+bandwidth are those of the other lengths of a source, as no two sources measured the same link.
 """
-
-from __future__ import annotations
 
 import csv
 import sys

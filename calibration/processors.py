@@ -43,8 +43,8 @@ FAMILIES = {
     "rdna35": ("memory_4", "kv", "matrix_16", "attention", "weight_only", "layer"),
 }
 """Family -> the shares that its runs tell; the others follow (:func:`_completed`)."""
-PLATFORMS = {"llamacpp on blackwell": ("device",)}
-"""Engine on a family that is fitted on its own -> the factors that its runs tell."""
+PLATFORMS = {"llamacpp on blackwell": ("device", "weight_only")}
+"""Engine on a family that is fitted on its own -> what its runs tell: its factor, and how fast its kernels widen."""
 SPREAD, RUN_ERROR = 0.7, 0.15
 """Width of the priors and error of a run, natural logarithms. Chosen: because shares of other families differ by as
 much as a factor of two, and runs of one machine by different people by some 15 %."""
@@ -234,12 +234,14 @@ def _as_yaml(frame: pd.DataFrame, shares: Mapping[str, dict[str, float]], record
         "# Written by python -m calibration.processors; widened: matrix rate of weight-only formats beside 16 bit.",
     ]
     families = {group: _apart(_completed(group, values)) for group, values in shares.items() if group in FAMILIES}
-    platforms = {group: values for group, values in shares.items() if group in PLATFORMS}
-    own = {group: values for group, (values, _) in families.items()}
-    lines.append(f"widened: {{{', '.join(f'{group}: {factor:g}' for group, (_, factor) in families.items())}}}")
-    for title, rows in (("families", own), ("platforms", platforms)):
+    platforms = {group: _apart(values) for group, values in shares.items() if group in PLATFORMS}
+    widened = ", ".join(f"{group}: {factor:g}" for group, (_, factor) in (families | platforms).items())
+    lines.append(f"widened: {{{widened}}}")
+    for title, rows in (("families", families), ("platforms", platforms)):
         lines.append(f"{title}:")
-        lines += [f"  {name}: {{{', '.join(f'{k}: {v:g}' for k, v in row.items())}}}" for name, row in rows.items()]
+        lines += [
+            f"  {name}: {{{', '.join(f'{k}: {v:g}' for k, v in row.items())}}}" for name, (row, _) in rows.items()
+        ]
     lines.append("evidence:")
     for group, part in groups(frame):
         judged_by = next(r for r in records if r["group"] == group and r["phase"] != "prefill")

@@ -1,7 +1,5 @@
 """Records of the files that the fit writes: one line each, numbers to three digits."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 

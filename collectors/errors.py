@@ -57,7 +57,7 @@ class TimedOut(SourceError):
 
 
 class AccessDenied(SourceError):
-    """The server wants other credentials."""
+    """The server refuses the credentials, or wants some (HTTP 401 or 403)."""
 
 
 class TooManyRequests(SourceError):

@@ -29,5 +29,5 @@ class _Sentences(Formatter):
 
 
 def sentence(template: str, *values: object, **facts: object) -> str:
-    """The template with its values."""
+    """The template with its values; ``{share:percent}`` writes "12 %"."""
     return _Sentences().format(template, *values, **facts)

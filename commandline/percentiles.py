@@ -1,7 +1,5 @@
 """The percentiles that results state, in one table: plans, simulations, live metrics and benchmarks read it."""
 
-from __future__ import annotations
-
 from typing import Literal
 
 StatedBy = Literal["plan", "simulation", "live", "benchmark"]

@@ -1,7 +1,5 @@
 """YAML that users hand in: safe, each key once, and no more work than its length warrants."""
 
-from __future__ import annotations
-
 from itertools import accumulate
 from typing import Any, ClassVar
 

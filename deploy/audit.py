@@ -5,8 +5,6 @@ https://osv-vulnerabilities.storage.googleapis.com/PyPI/all.zip, taken along fro
 without one, 1 with some, 2 where the file cannot be read.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import re

@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
 from collectors.backends.backend import Backend
@@ -12,7 +12,7 @@ from collectors.reading.observation import Observation, State
 from collectors.reading.remarks import RemarkKind
 from collectors.source import Source
 from reality.answer import answer
-from reality.identity import Identity, check, facts_of
+from reality.identity import Identity, apart, check, facts_of
 from reality.performance import Blocked, performance_rows
 from reality.prediction import Prediction, predict, traffic_spread
 from reality.result import RealityComparison
@@ -105,11 +105,14 @@ def compare(
     question, row = planned.answer.question, planned.row
     silent = WITHOUT_DATA.get(observed.state, "")
     identity = Identity() if silent else check(question.model, row, observed, deployed, served_as=served_as)
+    deployment = planned.answer.plan.deployment
+    other = apart(deployment is None or bool(deployment.pools), observed)
+    identity = replace(identity, foreign=(*identity.foreign, *([other] if other else [])))
     foreign = " ".join(identity.foreign)
     prediction, problem = (None, "") if silent or foreign else _predicted(planned, observed, deployed)
     blocked = Blocked(all=_short(foreign), load=_load_blocked(observed, problem))
     traffic = traffic_rows(question, observed, deployed, blocked.all)
-    performance = performance_rows(observed, prediction, row, planned.answer.plan.deployment, blocked)
+    performance = performance_rows(observed, prediction, row, deployment, blocked)
     reasons = (
         *([silent] if silent else []),
         *identity.foreign,

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from collectors.questions.deployments import ObservedDeployment
 from collectors.reading.observation import Observation
+from collectors.reading.remarks import RemarkKind
 from collectors.vocabulary import engine_vocabularies
 from reality.result import DeployedFacts
 from sizing.base.errors import UnknownName
@@ -63,6 +64,17 @@ def check(
         foreign=tuple(text for part in parts for text in part.foreign),
         unknown=tuple(text for part in parts for text in part.unknown),
         unmatched_name=next((part.unmatched_name for part in parts if part.unmatched_name), ""),
+    )
+
+
+def apart(pools: bool, observed: Observation) -> str:
+    """Why a plan of one kind of instances is not that of servers for prompts and others for answers; "" where it is,
+    or nothing shows them. ``pools``: whether they were planned."""
+    if pools or not (observed.has(RemarkKind.APART) or observed.has(RemarkKind.HANDED_OVER)):
+        return ""
+    return (
+        "Prefill and decode run on servers of their own, planned was one kind of instances. To compare with it, plan "
+        "with deployment: serving: [disaggregated] in a scenario file."
     )
 
 
@@ -171,7 +183,11 @@ def _ways(row: Configuration, observed: Observation, deployed: ObservedDeploymen
         return Identity()
     if each == row.gpus:
         return Identity()
-    named = count(each) if each.is_integer() else f"{each:.2g}"
+    if not each.is_integer():  # the exporter of a node is missing, or GPUs of others are among them
+        seen, replicas = (count(observed.number(name) or 0.0) for name in ("gpus", "replicas"))
+        text = f"{seen} GPUs are seen, which do not divide among {replicas} replicas: parallelism is taken as planned."
+        return Identity(unknown=(text,))
+    named = count(each)
     return Identity(
         foreign=(
             f"A replica has {named} GPU{'s' if each != 1 else ''}, planned were {row.gpus} ({row.label}). "

@@ -28,11 +28,16 @@ STEEPEST = 6.0
 """Bounds of the exponent, as its logarithm: beyond, all lengths of a bucket are at one of its edges."""
 
 
+def whole_tokens(lengths: Floats) -> Floats:
+    """Lengths as requests have them: an answer of 1.003 tokens would spread its last step over 0.003 of a gap."""
+    return np.maximum(np.rint(lengths), 1.0)
+
+
 def from_histogram(distribution: HistogramQuantiles) -> Floats | None:
     """Equally likely lengths, shortest first; None without a histogram.
 
-    Within its bucket a length is a + (b - a) u^k, u even in 0..1; one k for all buckets gives the measured mean. So
-    neither shape nor spread is assumed beyond what the buckets say.
+    Within its bucket a length is a + (b - a) u^k in whole tokens, u even in 0..1; one k for all buckets gives the
+    measured mean. So neither shape nor spread is assumed beyond what the buckets say.
     """
     kept = [b for b in distribution.buckets if b.count > 0]
     if not kept or distribution.mean is None:
@@ -48,7 +53,7 @@ def from_histogram(distribution: HistogramQuantiles) -> Floats | None:
 
 def _with_mean(low: Floats, wide: Floats, inside: Floats, mean: float, kept: Sequence[Bucket]) -> Floats:
     def at(steepness: float) -> Floats:
-        return np.maximum(low + wide * inside ** math.exp(steepness), 1.0)
+        return np.maximum(np.ceil(low + wide * inside ** math.exp(steepness)), np.floor(low) + 1.0)  # above its edge
 
     def missing(steepness: float) -> float:
         return float(at(steepness).mean()) - mean
@@ -85,7 +90,7 @@ def from_plan(planned: LengthDistribution, mean: float | None) -> Floats:
     """Equally likely lengths of the plan's shape, scaled to the measured mean where there is one."""
     lengths = planned.at((np.arange(DRAWS) + 0.5) / DRAWS)
     scaled = lengths if mean is None else lengths * (mean / lengths.mean())
-    return np.maximum(scaled, 1.0)
+    return whole_tokens(scaled)
 
 
 def fits_planned(distribution: HistogramQuantiles, lengths: Floats) -> bool:

@@ -1,7 +1,5 @@
 """What a running deployment costs per token, from the price of its GPUs."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from collectors.reading.observation import Observation

@@ -1,7 +1,5 @@
 """Step times that live windows taught and a person accepted: of which engine they are, and how sure."""
 
-from __future__ import annotations
-
 import hashlib
 import math
 from dataclasses import dataclass, replace

@@ -4,8 +4,6 @@ Each goes to the logger ``sharing.audit`` and, where ``SHARING_AUDIT`` names a f
 Scenarios and links are named by their numbers: what they hold is not written down.
 """
 
-from __future__ import annotations
-
 import json
 import logging
 import os

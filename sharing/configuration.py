@@ -1,7 +1,5 @@
 """``python -m sharing.configuration``: writes docs/CONFIGURATION.md, every environment variable."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any

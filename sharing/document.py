@@ -1,7 +1,5 @@
 """A scenario as a file, out and in: what Size and the library export, Size, the library and the command line open."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Mapping

@@ -1,7 +1,5 @@
 """``python -m sharing export``: a scenario as a file of its inputs, as a report, or as manifests in a folder."""
 
-from __future__ import annotations
-
 import argparse
 from collections.abc import Callable
 from contextlib import closing

@@ -3,8 +3,6 @@
 One type holds every variable with its default, unit and meaning; :func:`read_settings` refuses one that is misspelt.
 """
 
-from __future__ import annotations
-
 import os
 import re
 from collections.abc import Mapping

@@ -1,7 +1,5 @@
 """What a reader of Markdown would act on in a text that should be shown as it is."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 

@@ -80,8 +80,6 @@ def test_fleet_is_read_whole(fleet: tuple[CachingBackend, Source, int]) -> None:
     mean = 1000 * page["vllm:e2e_request_latency_seconds_sum"] / page["vllm:e2e_request_latency_seconds_count"]
     assert seen.distribution("e2e_ms").mean == pytest.approx(mean, rel=0.01)
     ttft = seen.distribution("ttft_ms")
-    assert ttft.at("p95").value is not None
-    assert ttft.at("p95").low is not None
     assert ttft.at("p95").low <= ttft.at("p95").value
     assert any("replicas" in note for note in seen.notes)
     assert any("GPUs" in note for note in seen.notes)
@@ -108,7 +106,7 @@ def test_sums_over_gpus_are_asked_plainly_and_are_the_same(fleet: tuple[CachingB
         asked.extend(query.expression for query in queries if query.subject.group is Group.GPU)
         return told(queries, at_s=at_s)
 
-    own._inner.vectors = listening  # type: ignore[method-assign]
+    own._inner.vectors = listening
     seen = read_from(own, source, at_s=END_S)
     plain = [text for text in asked if "max by" not in text]
     assert any(text.startswith("avg(DCGM_FI_DEV_GPU_UTIL{") for text in plain)
@@ -136,7 +134,7 @@ def test_refreshing_asks_few_queries_and_less_than_opening(fleet: tuple[CachingB
     with meter.counting():
         opened = meter.measure(lambda: refresh(backend, source, at_s=END_S - 480, span_s=900))
         again = [
-            meter.measure(lambda t=t: refresh(backend, source, at_s=t, span_s=900))  # type: ignore[misc]
+            meter.measure(lambda t=t: refresh(backend, source, at_s=t, span_s=900))
             for t in range(END_S - 465, END_S - 299, 15)
         ]
         same = meter.measure(lambda: refresh(backend, source, at_s=END_S - 300, span_s=900))
@@ -160,7 +158,7 @@ def test_a_fleet_read_in_turns_shows_what_a_fresh_reading_shows(
         asked.extend(query.expression for query in queries)
         return told(queries, at_s=at_s)
 
-    narrow._inner.vectors = listening  # type: ignore[method-assign]
+    narrow._inner.vectors = listening
     for moment in range(end_s - 75, end_s + 46, 15):
         seen = read_from(narrow, source, at_s=moment)
         lines = history(narrow, source, start_s=moment - 600, end_s=moment).lines

@@ -26,6 +26,5 @@ def test_a_further_replica_is_told_against_the_first_round_by_round() -> None:
 
     (row,) = _linear({1: sides(0.25, 0.5), 2: sides(0.5, 0.5)})
     assert row.samples == (2.0, 1.0)
-    assert row.ratio is not None
     assert row.ratio > 1
     assert REPLICAS[0] == 1

@@ -1,7 +1,5 @@
 """What targets of the Makefile and commands of the README start has what they install, as in a fresh clone."""
 
-from __future__ import annotations
-
 import re
 import shlex
 from functools import cache

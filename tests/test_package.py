@@ -1,7 +1,5 @@
 """The package as a stranger builds and installs it: what it holds, and that it answers outside the checkout."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

@@ -1,7 +1,5 @@
 """Money as a customer reads it: in a currency at a dated rate, written as in a country. The engine stays in USD."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import date
@@ -86,6 +84,13 @@ class Currency:
         if f"{self.per_usd:.6g}" != f"{listed.per_usd:.6g}":
             return f"{shown}, as typed"
         return f"{shown} ({listed.source}, {listed.on})"
+
+    @property
+    def rate_on(self) -> date | None:
+        """The day of the exchange rate; None for USD and where somebody typed it."""
+        if self.code == DOLLARS.code or f"{self.per_usd:.6g}" != f"{rates()[self.code].per_usd:.6g}":
+            return None
+        return rates()[self.code].on
 
     @property
     def _pattern(self) -> str:

@@ -1,7 +1,5 @@
 """What every run of the script does before a page is drawn: page settings, navigation, the way in for every link."""
 
-from __future__ import annotations
-
 from typing import Literal, NamedTuple
 
 import streamlit as st

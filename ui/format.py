@@ -1,7 +1,5 @@
 """Text of the pages: safe for Markdown, in lists, with the right plural. Numbers: :mod:`sizing.base.format`."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Sequence
 

@@ -3,8 +3,6 @@
 Exit code 0, also where nothing is kept; 1 where no source could be read.
 """
 
-from __future__ import annotations
-
 import argparse
 import csv
 import sys

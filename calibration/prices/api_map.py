@@ -1,7 +1,5 @@
 """Offers by the token in litellm's map: each entry that makes sense, and what is wrong with the others."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass

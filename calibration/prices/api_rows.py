@@ -3,8 +3,6 @@
 The rules are data with their sources: ``sizing/data/api_offers.yaml``.
 """
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Iterator, Mapping, Sequence

@@ -1,7 +1,5 @@
 """Rents in ``cloud_instances.csv`` renewed from the catalogues that gpuhunt collects (``requirements-prices.txt``)."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Two states of a price file side by side: what is new, gone, or dearer and cheaper, before anything is kept."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal

@@ -1,7 +1,5 @@
 """What gpuhunt's catalogues say today, provider by provider; optional (``requirements-prices.txt``)."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Rows of a price source that are not taken, with the reason; the sentence is made here, at the edge."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Literal
 
@@ -31,5 +29,5 @@ class RefusedRow:
 
     @property
     def sentence(self) -> str:
-        """What is said of it."""
+        """The row and the reason for which it is not taken, as a sentence."""
         return f"{self.row}: refused, {SENTENCES[self.reason]}."

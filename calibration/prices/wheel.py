@@ -3,8 +3,6 @@
 The package itself would bring fifty others; one file of it is wanted.
 """
 
-from __future__ import annotations
-
 import json
 import re
 import subprocess

@@ -4,8 +4,6 @@ Otherwise whoever may type addresses could look through the network of this serv
 ports something listens, and what it says.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Sequence
 from typing import TypeVar

@@ -81,7 +81,7 @@ def demo_source(replicas: int = 4, *, window_s: float = 300.0) -> Source:
 
 
 def pod_target(number: int) -> ScrapeTarget:
-    """The page of one replica."""
+    """The metrics page of one replica, at the address that its pod would have."""
     return ScrapeTarget(f"http://{pod_name(number)}:8000/metrics")
 
 

@@ -58,7 +58,7 @@ class DemoGpu:
             self.xid = XID_FALLEN_OFF if self.replica.lost else 0
 
     def values(self) -> dict[str, tuple[str, float]]:
-        """Type and value by field."""
+        """Prometheus type and value of each DCGM field of this GPU."""
         busy, prefill, memory = self.activity
         free = MEMORY_MIB - USED_MIB - RESERVED_MIB
         used = 0 if self.replica.lost else USED_MIB
@@ -118,5 +118,5 @@ def gpu_page(gpus: list[DemoGpu]) -> str:
 
 
 def gpu_samples(gpus: list[DemoGpu]) -> list[PageSample]:
-    """The samples of that page."""
+    """What dcgm-exporter would say of these GPUs, sample by sample."""
     return [PageSample(name, labels, float(value)) for _, _, rows in _families(gpus) for name, labels, value in rows]

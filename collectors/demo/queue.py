@@ -61,7 +61,7 @@ class ReplicaState:
 
 @dataclass
 class StepOutcome:
-    """What happened in one step."""
+    """What one engine step gave: first tokens, finished requests, tokens, and how many were evicted."""
 
     ttft_s: list[float] = field(default_factory=list)
     finished: list[tuple[Request, float]] = field(default_factory=list)

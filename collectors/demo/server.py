@@ -87,7 +87,7 @@ class DemoServer:
         )
 
     def index(self) -> str:
-        """What there is, in words."""
+        """The pages of the demo deployment and what happens to it over the day, as text for a person."""
         lines = ["Demo deployment: invented load and an invented deployment, not a measurement.", ""]
         lines += [f"/replica/{r.number}/metrics" for r in self._demo.replicas]
         lines += ["/gpus/metrics", "/metrics (all of these on one page)", "/prometheus.yml", "/sd", "", "The day:"]

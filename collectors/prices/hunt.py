@@ -1,7 +1,5 @@
 """Offers from the catalogues that gpuhunt collects from providers; optional (``requirements-prices.txt``)."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from typing import Any
 

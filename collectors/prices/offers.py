@@ -1,7 +1,5 @@
 """Offers of many providers at once: each asked on its own, within one time limit, failures beside answers."""
 
-from __future__ import annotations
-
 import queue
 import threading
 import time

@@ -1,7 +1,5 @@
 """Every number of an observation of a deployment, one row each: where it is read from, and where it is shown."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Literal
 

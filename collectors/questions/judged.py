@@ -26,7 +26,7 @@ SHORTEST_S = 300.0
 
 @dataclass(frozen=True, kw_only=True)
 class Stretch:
-    """A part of a window."""
+    """A part of a window without saturated minutes, in Unix seconds."""
 
     start_s: float
     end_s: float

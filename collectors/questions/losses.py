@@ -1,7 +1,5 @@
 """Replicas that reported within a day and do no more: since when, and which XID error what was their GPU shows."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 

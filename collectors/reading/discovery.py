@@ -113,7 +113,7 @@ def engine_queries(source: Source, *, around: str = "{}") -> list[Query]:
 
 
 def engines_seen(source: Source, answer: Vectors) -> EnginesSeen:
-    """What :func:`engine_queries` found."""
+    """Which engines the answers to :func:`engine_queries` show, by the names of their metrics."""
     plain = answer.of(ENGINES)
     labelled = {
         label: frozenset(s.labels.get("__name__", "") for s in plain if s.labels.get(label)) for label in bare_labels()

@@ -52,6 +52,10 @@ class RemarkKind(Enum):
         "A window of {asked_s:g} s holds too few scrapes ({interval_s:g} s apart): {window_s:g} s are used."
     )
     APART = "Prefill and decode are apart: requests, tokens and latencies are those of the servers that decode."
+    HANDED_OVER = (
+        "Prefill and decode are apart: requests, tokens, gaps and E2E are those of the servers that decode; TTFT, "
+        "queue and prefix hits are those of the {servers:g} that prefill, without moving the KV cache."
+    )
     ONE_STAGE = "Of the models {models} only {model} is counted: give model in selector."
     CALM_STRETCH = (
         "Judged over {judged} of the {asked}: in the other minutes more was asked than could be served, or they lie "

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 
 from collectors.backends.backend import Backend, Vectors
 from collectors.prometheus.promql import quoted, regex_quoted
-from collectors.queries.query import GROUPED, Group, Subject, of_source
+from collectors.queries.query import GROUPED, Group, Query, Subject, of_source
 from collectors.reading.discovery import Discovery
 from collectors.reading.gpu_join import GpuJoin, join_gpus, place_queries
 from collectors.reading.layout import LEAST_SPAN_S, ReplicaLayout, counted_once, layout_queries, read_layout
@@ -25,6 +25,10 @@ MIN_SPAN_S = 1.0
 
 FRONT = Subject("front", group=Group.SOURCE)
 """The models that an engine counts requests of, where it counts them at every stage."""
+FIRST_TOKENS, GAPS = (Subject(name, group=Group.SOURCE) for name in ("first_by_server", "gaps_by_server"))
+"""First tokens and gaps between tokens of each server."""
+LEAST_FIRST_TOKENS = 20.0
+"""First tokens without a gap from which a server hands its requests over. Chosen: chance makes no such answers."""
 PRESENCE = (
     "running",
     "waiting",
@@ -93,6 +97,7 @@ def find_topology(
     if engine.vocabulary.again and series is not None:
         labels = ", ".join((*engine.vocabulary.again, "instance"))
         queries.append(of_source(FRONT.quantity, f"count by ({labels}) ({series})", weight=GROUPED))
+    queries += _tokens_by_server(engine, discovery, scope)
     if engine.vocabulary.front:
         counting = scope.fill('count by (model) ({__name__=~"nv_inference_request_success",$other})')
         queries.append(of_source(FRONT.quantity, counting, weight=GROUPED))
@@ -102,6 +107,10 @@ def find_topology(
     if repeated := _repeated(engine, answer):
         scope = replace(scope, front=repeated)
         remarks.append(remark(RemarkKind.APART))
+    if handing := _handing_over(answer):
+        names = quoted("|".join(map(regex_quoted, handing)))
+        scope = replace(scope, front=f"instance!~{names}", back=f"instance=~{names}")
+        remarks.append(remark(RemarkKind.HANDED_OVER, servers=float(len(handing))))
     model, models = _front(engine, source, answer)
     if model is not None:
         scope = replace(scope, front=f"model={quoted(model)}")
@@ -147,6 +156,31 @@ def _repeated(engine: DetectedEngine, vectors: Vectors) -> str:
         if counted and repeating:
             return f"instance!~{quoted('|'.join(map(regex_quoted, repeating)))}"
     return ""
+
+
+def _tokens_by_server(engine: DetectedEngine, discovery: Discovery, scope: Scope) -> list[Query]:
+    """First tokens and gaps of each server, where KV caches are moved between servers."""
+    known = engine.vocabulary.hands_over
+    if known is None or scope.respell(known[0]) not in discovery.names:
+        return []
+    return [
+        of_source(
+            subject.quantity,
+            f"sum by (instance) (increase({scope.respell(name)}{{{scope.selection()}}}[{scope.window}]))",
+            weight=GROUPED,
+        )
+        for subject, name in zip((FIRST_TOKENS, GAPS), known[1:], strict=True)
+    ]
+
+
+def _handing_over(vectors: Vectors) -> list[str]:
+    """The servers that give their requests to others after the first token; none where there are no others."""
+    first, gaps = (
+        {one.labels.get("instance", ""): one.value for one in vectors.of(subject)} for subject in (FIRST_TOKENS, GAPS)
+    )
+    decoding = [server for server, number in gaps.items() if number > 0]
+    handing = [server for server, number in first.items() if number >= LEAST_FIRST_TOKENS and not gaps.get(server)]
+    return sorted(handing) if decoding else []
 
 
 def _front(engine: DetectedEngine, source: Source, vectors: Vectors) -> tuple[str | None, list[str]]:

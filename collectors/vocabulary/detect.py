@@ -75,6 +75,7 @@ def names_of(vocabulary: EngineVocabulary | GpuVocabulary, spelling: Spelling = 
     plain = [*vocabulary.detect, *(m for c in vocabulary.concepts.values() for use in c.use for m in use.metrics)]
     if isinstance(vocabulary, EngineVocabulary):
         plain += [*vocabulary.weak, *(name for names in vocabulary.variants.values() for name in names)]
+        plain += vocabulary.hands_over or ()
         plain += [use.beside for c in vocabulary.concepts.values() for use in c.use if use.beside]
     return tuple(dict.fromkeys(respelled(name, spelling) for name in plain))
 

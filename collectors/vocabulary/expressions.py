@@ -30,8 +30,8 @@ TTL_OF_CAPACITIES = {"kv_capacity_tokens": slow(4), "max_concurrency": slow(5)}
 class Scope:
     """Which series and which window: matchers of the source, and what the vocabulary adds to them.
 
-    ``always`` are matchers of any series; ``ranks`` are labels of processes that report the same requests; ``instant``
-    takes gauges as they are now.
+    ``always`` are matchers of any series; ``ranks`` are labels of processes that report the same requests; ``front``
+    and ``back`` leave out and choose servers whose requests others report, too; ``instant`` takes gauges as they are.
     """
 
     labels: Mapping[str, LabelValue] = field(default_factory=dict)
@@ -39,6 +39,7 @@ class Scope:
     always: str = ""
     ranks: tuple[str, ...] = ()
     front: str = ""
+    back: str = ""
     window_s: float
     step_s: float = 15.0
     spelling: Spelling = None
@@ -67,13 +68,15 @@ class Scope:
             template = template.replace(",$sel", "")
         if not self.selection(model=False):
             template = template.replace(",$other", "")
-        if not self.front:
-            template = template.replace("$front,", "").replace(",$front", "")
+        for token, text in (("$front", self.front), ("$back", self.back)):
+            if not text:
+                template = template.replace(f"{token},", "").replace(f",{token}", "")
         for token, text in (
             ("$sel", self.selection()),
             ("$other", self.selection(model=False)),
             ("$ranks", ", ".join(self.ranks)),
             ("$front", self.front),
+            ("$back", self.back),
             ("$window_s", f"{self.window_s:g}"),
             ("$w", self.window),
             ("$step", self.resolution),

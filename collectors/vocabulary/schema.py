@@ -188,7 +188,9 @@ class EngineVocabulary(_Vocabulary):
     ``model_labels`` are the labels that name the model, the usual one first; ``any_case`` says that its value is
     written in several cases. ``ranks`` tell processes apart that report the same requests: they count once. ``again``
     is a label with the value of servers whose requests others report, too: where there are others, ``$front`` leaves
-    them out.
+    them out. Without such a label ``hands_over`` tells them: where the first of these names is seen (KV cache is moved
+    between servers), those that count first tokens (the second) and no gaps between tokens (the third), while others
+    count both; ``$back`` is them alone.
 
     Names without a prefix are shared by engines. ``weak`` ones stand for this engine only where nothing stronger is
     seen; ``bare`` ones are its own although they lack the prefix, and so is any of its names with ``bare_label``.
@@ -203,6 +205,7 @@ class EngineVocabulary(_Vocabulary):
     variants: dict[str, tuple[str, ...]] = {}
     front: tuple[str, ...] = ()
     again: dict[str, str] = {}
+    hands_over: tuple[str, str, str] | None = None
     weak: tuple[str, ...] = ()
     bare: tuple[str, ...] = ()
     bare_label: str = ""

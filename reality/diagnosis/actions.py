@@ -35,6 +35,13 @@ class Situation:
     capacity: float | None
     recalibration: Recalibration | None
 
+    @property
+    def rush_rps(self) -> float | None:
+        """What replicas have to carry so that the window would have kept its limits; None where that is the mean."""
+        if self.state != "broken" or not self.now.profile:
+            return None
+        return self.load_rps * max(self.now.profile) * len(self.now.profile) / sum(self.now.profile)
+
     def difference(self, cause: Cause) -> CauseDifference | None:
         """How plan and measurement differ by a cause; None where they do not."""
         return next((one for one in self.differences if one.cause == cause), None)
@@ -54,7 +61,8 @@ def advise(situation: Situation, worlds: Worlds, promise: PromisedLimits) -> Adv
     even = ordinary(now, now.replicas)
     differs = any(value != 1.0 for value in (*now.shares, *now.slowness))
     alike = largest_load(worlds, even, promise) if differs else situation.capacity
-    needed = replicas_needed(worlds, now, promise, alike)
+    rush = situation.rush_rps
+    needed = replicas_needed(worlds, now if rush is None else replace(now, rps=rush), promise, alike)
     adviser = _Adviser(situation, worlds, promise)
     actions = [one for make in (*_remedies(adviser),) if (one := make()) is not None]
     resize = adviser.resize(needed)
@@ -62,6 +70,8 @@ def advise(situation: Situation, worlds: Worlds, promise: PromisedLimits) -> Adv
     if not actions:
         actions = [adviser.nothing(needed)]
     first = _FIRST[situation.main or "unexplained"]
+    if first == "drain" and not any(one.kind == first and one.enough for one in actions):
+        first = "rebalance" if any(one.kind == "rebalance" and one.enough for one in actions) else first
     order = sorted(actions, key=lambda one: (one.kind != first, not one.enough, one.kind == "recalibrate"))
     return Advice(actions=tuple(order), needed=needed)
 
@@ -85,7 +95,7 @@ _FIRST: dict[Cause, ActionKind] = {
 
 
 def _remedies(adviser: _Adviser) -> tuple[Callable[[], OfferedAction | None], ...]:
-    return adviser.restore, adviser.drain, adviser.rebalance, adviser.raise_batch_limit
+    return adviser.restore, adviser.restore_clocks, adviser.drain, adviser.rebalance, adviser.raise_batch_limit
 
 
 class _Adviser:
@@ -114,17 +124,21 @@ class _Adviser:
             change=change,
             subject=subject,
             capacity_within_limits_rps=carried,
-            enough=carried is not None and carried >= ROOM * self._given.load_rps,
+            enough=carried is not None and carried >= ROOM * self._to_carry,
             usd_per_month=usd_per_month(self._given.planned, change),
             weight=weight,
             why=why + self._effect(carried),
         )
 
+    @property
+    def _to_carry(self) -> float:
+        return self._given.rush_rps or self._given.load_rps
+
     def _effect(self, carried: float | None) -> str:
         load = requests_per_s(self._given.load_rps)
         if carried is None:
             return " Even then no load is within the limits."
-        enough = "enough" if carried >= ROOM * self._given.load_rps else "not enough"
+        enough = "enough" if carried >= ROOM * self._to_carry else "not enough"
         return f" Then {requests_per_s(carried)} are within the limits: {enough} for the load of {load}."
 
     def restore(self) -> OfferedAction | None:
@@ -146,9 +160,31 @@ class _Adviser:
         if slow is None or slow.subject is None or not kept:
             return None
         gone = len(now.slowness) - len(kept)
-        after = replace(ordinary(now, max(now.replicas - gone, 1)))
-        what = f"The steps of {slow.subject} take {slow.measured:.2f} times as long as those of its peers."
-        return self._action("drain", after, f"{what} Drain it and have its GPUs looked at.", subject=slow.subject)
+        after = ordinary(now, max(now.replicas - gone, 1))
+        what = f"{_slower(slow, gone)} Drain {_it(gone)} and have the GPUs looked at."
+        one = self._action("drain", after, what, subject=slow.subject)
+        return one if one.enough else one.model_copy(update={"why": one.why + self._replaced(gone)})
+
+    def _replaced(self, gone: int) -> str:
+        """What as many ordinary replicas as there are now carry, where it is enough."""
+        now = self._given.now
+        carried = largest_load(self._worlds, ordinary(now, now.replicas), self._promise)
+        if carried is None or carried < ROOM * self._to_carry:
+            return ""
+        place = "another in its place" if gone == 1 else "others in their place"
+        return f" With {place} {requests_per_s(carried)} are."
+
+    def restore_clocks(self) -> OfferedAction | None:
+        """The GPUs of all replicas at their own speed again."""
+        slow, now = self._given.difference("slow_gpu"), self._given.now
+        if slow is None or slow.subject is not None:
+            return None
+        after = replace(now, decode=now.decode / slow.measured, prefill=now.prefill / slow.measured)
+        what = (
+            f"The GPUs of all replicas are slowed down: steps take {slow.measured:.2f} times as long as planned. "
+            "Restore their clocks (cooling, power)."
+        )
+        return self._action("restore", after, what)
 
     def rebalance(self) -> OfferedAction | None:
         """Shares of the load as the replicas are fast: even ones where they are alike."""
@@ -160,10 +196,10 @@ class _Adviser:
         assert slow is not None
         each = balanced(speeds)
         weight = min(speeds) / max(speeds)
+        number = sum(one != 1.0 for one in now.slowness)
         what = (
-            f"The steps of {slow.subject} take {slow.measured:.2f} times as long as those of its peers. "
-            f"Give it {percent(weight)} of their weight: equal weights leave {percent(each.lost_evenly)} of the "
-            "capacity of all unused."
+            f"{_slower(slow, number)} Give {_it(number)} {percent(weight)} of the peers' weight: equal weights leave "
+            f"{percent(each.lost_evenly)} of the capacity of all unused."
         )
         by_speed = tuple(shares(speeds))
         after = replace(now, shares=by_speed, slowness=tuple(1.0 / one for one in speeds))
@@ -196,7 +232,9 @@ class _Adviser:
         after = ordinary(now, needed)
         more = needed - now.replicas
         what = f"{count(abs(more))} {'more' if more > 0 else 'fewer'}" if more else ""
-        why = f"This traffic needs {count(needed)} replicas, {what} than serve now."
+        rush = self._given.rush_rps
+        when = "" if rush is None else f" in its busiest part ({requests_per_s(rush)})"
+        why = f"This traffic needs {count(needed)} replicas{when}, {what} than serve now."
         return self._action("resize", after, why)
 
     def recalibrate(self) -> OfferedAction | None:
@@ -241,6 +279,17 @@ class _Adviser:
             weight=None,
             why=_why_nothing(state, needed),
         )
+
+
+def _slower(slow: CauseDifference, number: int) -> str:
+    """ "The steps of vllm-1 take 1.48 times as long as those of its peers."."""
+    most = "" if number == 1 else "up to "
+    whose = "its" if number == 1 else "their"
+    return f"The steps of {slow.subject} take {most}{slow.measured:.2f} times as long as those of {whose} peers."
+
+
+def _it(number: int) -> str:
+    return "it" if number == 1 else "them"
 
 
 def _why_nothing(state: LimitVerdict, needed: int | None) -> str:

@@ -25,11 +25,19 @@ LEAST_CHANGE = 0.08
 @dataclass(frozen=True, kw_only=True)
 class Pattern:
     """``dispersion``: variance over mean of the number of arrivals in a step (1 is Poisson), with the relative standard
-    error ``error``; ``profile``: relative loads of equal parts of the window, empty where it did not change."""
+    error ``error``; ``profile``: relative loads of equal parts of the window, empty where it did not change, with the
+    relative error ``profile_error`` of how far they lie apart."""
 
     dispersion: float
     error: float
     profile: tuple[float, ...] = ()
+    profile_error: float = 0.0
+
+    def error_of_share(self, planned: float) -> float:
+        """Relative error of how far arrivals are from the planned dispersion: of the change of the load, where that is
+        what differs, as nothing need be unusual within its parts."""
+        varied = self.error / max(abs(math.log(max(self.dispersion, 0.01) / planned)), 0.1)
+        return min(varied, self.profile_error if self.profile else 1.0, 1.0)
 
 
 def pattern_of(counts: Sequence[float], step_s: float) -> Pattern | None:
@@ -43,18 +51,20 @@ def pattern_of(counts: Sequence[float], step_s: float) -> Pattern | None:
         return None
     dispersion = float(np.mean(np.diff(rates) ** 2) / 2.0) * step_s / float(rates.mean())
     error = math.sqrt(3.0 / (len(rates) - 1))
-    return Pattern(dispersion=dispersion, error=error, profile=_profile(rates, dispersion, step_s))
+    profile, profile_error = _profile(rates, dispersion, step_s)
+    return Pattern(dispersion=dispersion, error=error, profile=profile, profile_error=profile_error)
 
 
-def _profile(rates: Floats, dispersion: float, step_s: float) -> tuple[float, ...]:
-    """Mean rates of the parts over that of all, where they differ by more than such arrivals do by chance."""
+def _profile(rates: Floats, dispersion: float, step_s: float) -> tuple[tuple[float, ...], float]:
+    """Mean rates of the parts over that of all, where they differ by more than such arrivals do by chance, and the part
+    of their spread that chance may be."""
     parts = [float(part.mean()) for part in np.array_split(rates, min(PARTS, len(rates) // 2))]
     mean = float(np.mean(parts))
     chance = math.sqrt(max(dispersion, 1.0) / (mean * step_s * len(rates) / len(parts)))
     spread = float(np.std(parts)) / mean
     if spread < max(LEAST_CHANGE, CHANCE * chance):
-        return ()
-    return tuple(part / mean for part in parts)
+        return (), 0.0
+    return tuple(part / mean for part in parts), chance / spread
 
 
 def differs(pattern: Pattern, planned: float) -> bool:

@@ -1,8 +1,6 @@
 """What made the gap between plan and measurement: the engine fitted to what traffic and deployment leave over, then the
 Shapley value of every difference, and the remainder that none of them explains."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -26,12 +24,19 @@ FIT_REQUESTS = 12_000
 """Requests of a run to which the step times are fitted."""
 LEAST_FACTOR, SURE = 0.08, 3.0
 """Log factor on the step times below which the engine is as planned, and standard errors from which it is not."""
+OTHER_GAP = 0.12
+"""Logarithm of a change of the planned mean gap that is no small correction any more. Chosen: above what counts as
+agreement."""
 SIMULATED = 0.02
 """Relative error of a simulated percentile of that many requests, and of one scheduler for another."""
 AFTER_FIT = 0.04
 """Relative error of step times that were fitted to the window itself."""
 AS_PLANNED = 0.10
 """Relative difference from the engine's percentile that no cause is looked for in: what counts as agreement."""
+NOISE = "cannot be told apart from noise"
+"""Said of what is left where it may be none."""
+MOST_CANCELLED = 1.5
+"""Sum of the sizes of shares over the size of their sum, from which causes cancel out."""
 LEAST_MS = 1e-9
 """A percentile at least, so that nothing is divided by 0."""
 FIRST_TOKEN_UNTIL = 0.3
@@ -51,13 +56,19 @@ class StepInterval:
         return f"{where} the interval of the plan, {low:.2f} to {high:.2f}"
 
 
+_OFF = 1.0 + AFTER_FIT * TWO_SIDED_80
+FITTED = StepInterval(ends=((1.0 / _OFF, 1.0 / _OFF), (_OFF, _OFF)))
+"""The 80 % interval of step times that were fitted to the window itself."""
+
+
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Attribution:
     """Runs of the circumstances as planned and as measured, the factors on step times, and the splits by quantity.
 
     ``planned_ends``: as planned with the step times at the fast and the slow end of their interval; ``measured_ends``:
-    the same as measured where no step times could be fitted, so that the interval is all that is known. ``now``: as
-    measured, with the fitted factors whether they are sure or not: what capacity is computed for.
+    the same as measured, where step times were fitted by what the fit leaves open: near saturation that is a multiple
+    of the queue. ``now``: as measured, with the fitted factors whether they are sure or not: what capacity is computed
+    for.
     """
 
     seen: ObservedWorlds
@@ -65,7 +76,7 @@ class Attribution:
     planned: Ran
     measured: Ran
     planned_ends: tuple[Ran, Ran]
-    measured_ends: tuple[Ran, Ran] | None
+    measured_ends: tuple[Ran, Ran]
     engine: CauseDifference | None
     fitted: Fitted | None
     target: MeasuredSteps | None
@@ -91,9 +102,11 @@ def attribute(
         fitted = fit([target], lambda one: worlds.run(one, requests=FIT_REQUESTS))
         planned = replace(planned, front=fitted.front)
         now = stepped(measured, fitted.decode, fitted.prefill, fitted.front)
-        engine = _engine(fitted, interval, throttled_alone=throttled_alone)
+        corrected = stepped(planned, fitted.decode, fitted.prefill)
+        before, after = (worlds.run(one, requests=FIT_REQUESTS).mean_ms("tpot_ms") for one in (planned, corrected))
+        engine = _engine(fitted, interval, math.log(after / before), throttled_alone=throttled_alone)
         if engine is None:  # as fast as planned, as far as can be told: one small correction for plan and measurement
-            planned = stepped(planned, fitted.decode, fitted.prefill)
+            planned = corrected
         measured = now
     return Attribution(
         seen=replace(seen, planned=planned, measured=measured),
@@ -101,31 +114,46 @@ def attribute(
         planned=worlds.run(planned, requests=MOST_REQUESTS),
         measured=worlds.run(measured, requests=MOST_REQUESTS),
         planned_ends=_at_ends(planned, worlds, interval),
-        measured_ends=_at_ends(measured, worlds, interval) if fitted is None else None,
+        measured_ends=_at_ends(
+            measured, worlds, interval if fitted is None else FITTED, _by_chance(measured, observed)
+        ),
         engine=engine,
         fitted=fitted,
         target=target,
     )
 
 
-def _engine(fitted: Fitted, interval: StepInterval, *, throttled_alone: bool) -> CauseDifference | None:
-    """The steps of all replicas as a cause; None where they are as fast as planned, as far as can be told."""
-    if abs(fitted.common) <= max(LEAST_FACTOR, SURE * fitted.common_error):
-        return None
+def _engine(fitted: Fitted, interval: StepInterval, log_gap: float, *, throttled_alone: bool) -> CauseDifference | None:
+    """The steps of all replicas as a cause; None where they are as fast as planned, as far as can be told. ``log_gap``:
+    logarithm of what the factors do to the planned mean gap. Where decode is slower and prompts are faster, as with
+    another scheduler, what they have in common says nothing. The other way round, balancers do better than chance.
+    """
+    factor, error = fitted.common, fitted.common_error
+    if abs(factor) <= max(LEAST_FACTOR, SURE * error):
+        factor, error = math.log(fitted.decode), fitted.error(0)
+        if log_gap <= OTHER_GAP or factor <= LEAST_FACTOR:
+            return None
     return CauseDifference(
-        cause="slow_gpu" if throttled_alone and fitted.common > 0 else "engine",
+        cause="slow_gpu" if throttled_alone and factor > 0 else "engine",
         planned=1.0,
-        measured=math.exp(fitted.common),
+        measured=math.exp(factor),
         unit="times the planned step time",
-        error=min(fitted.common_error / abs(fitted.common), 1.0),
-        words=interval.around(math.exp(fitted.common)),
+        error=min(error / max(abs(factor), LEAST_MS), 1.0),
+        words=interval.around(math.exp(factor)),
     )
 
 
-def _at_ends(one: Circumstances, worlds: Worlds, interval: StepInterval) -> tuple[Ran, Ran]:
-    """Runs with step times at the fast and at the slow end of their interval."""
-    fast, slow = (worlds.run(stepped(one, *end), requests=FIT_REQUESTS) for end in interval.ends)
+def _at_ends(one: Circumstances, worlds: Worlds, interval: StepInterval, load: float = 0.0) -> tuple[Ran, Ran]:
+    """Runs with step times at the fast and at the slow end of their interval; ``load``: by which part fewer or more
+    requests arrive there."""
+    ends = zip(interval.ends, (one.rps / (1.0 + load), one.rps * (1.0 + load)), strict=True)
+    fast, slow = (worlds.run(replace(stepped(one, *end), rps=rps), requests=FIT_REQUESTS) for end, rps in ends)
     return fast, slow
+
+
+def _by_chance(one: Circumstances, observed: Observation) -> float:
+    """Relative half width of the 80 % interval of the requests that one replica got in the window."""
+    return TWO_SIDED_80 * one.cv / math.sqrt(max(one.rps * observed.window_s / one.replicas, 1.0))
 
 
 def _target(one: Circumstances, observed: Observation, *, served: float | None, in_queue: bool) -> MeasuredSteps | None:
@@ -208,8 +236,12 @@ class Splitter:
         assert row.measured is not None
         fast, slow = (ran.percentile_ms(name, row.percentile) for ran in self._given.planned_ends)
         planned = (min(fast, none), none, max(slow, none))
-        rows = [self._row(self.differences[cause], row.quantity, shares[cause], planned) for cause in ordered]
-        rows.append(_remainder(row, all_of, self._measured_ends(name, row.percentile)))
+        left = _remainder(row, all_of, self._measured_ends(name, row.percentile))
+        times = _in_proportion(shares, row.measured - none, left)
+        if times != 1.0:
+            left = left.model_copy(update={"share_ms": 0.0})
+        rows = [self._row(self.differences[cause], row.quantity, times * shares[cause], planned) for cause in ordered]
+        rows.append(left)
         return Split(
             quantity=row.quantity,
             percentile=row.percentile,
@@ -220,10 +252,8 @@ class Splitter:
             causes=tuple(sorted(rows, key=lambda one: -abs(one.share_ms))),
         )
 
-    def _measured_ends(self, name: str, percentile: float) -> tuple[float, float] | None:
-        """A percentile as measured at both ends of the planned step times; None where they were fitted."""
-        if self._given.measured_ends is None:
-            return None
+    def _measured_ends(self, name: str, percentile: float) -> tuple[float, float]:
+        """A percentile as measured at both ends of the step times."""
         fast, slow = (ran.percentile_ms(name, percentile) for ran in self._given.measured_ends)
         return fast, slow
 
@@ -253,13 +283,13 @@ class Splitter:
         )
 
 
-def _remainder(row: LimitRow, explained: float, ends: tuple[float, float] | None) -> CauseRow:
-    """What no cause explains, with the interval of the measured percentile and of the run; ``ends``: what the planned
-    step times explain at theirs, where none were fitted."""
+def _remainder(row: LimitRow, explained: float, ends: tuple[float, float]) -> CauseRow:
+    """What no cause explains, with the interval of the measured percentile and of the run; ``ends``: what is explained
+    with step times at theirs."""
     assert row.measured is not None
     share = row.measured - explained
-    noise = (SIMULATED + AFTER_FIT) * TWO_SIDED_80 * explained
-    fast, slow = (explained, explained) if ends is None else (min(ends[0], explained), max(ends[1], explained))
+    noise = SIMULATED * TWO_SIDED_80 * explained
+    fast, slow = min(ends[0], explained), max(ends[1], explained)
     low = min(row.low if row.low is not None else row.measured, row.measured) - slow - noise
     high = max(row.high if row.high is not None else row.measured, row.measured) - fast + noise
     within = low <= 0.0 <= high or abs(share) <= AS_PLANNED * row.measured
@@ -274,8 +304,17 @@ def _remainder(row: LimitRow, explained: float, ends: tuple[float, float] | None
         planned=None,
         measured=None,
         unit="",
-        why="cannot be told apart from noise" if within else "no difference that can be seen explains it",
+        why=NOISE if within else "no difference that can be seen explains it",
     )
+
+
+def _in_proportion(shares: Mapping[str, float], gap: float, left: CauseRow) -> float:
+    """What all shares are multiplied by so that nothing is left, where that cannot be told apart from noise: beside
+    saturation a queue makes a multiple of whatever fills it. 1 where causes cancel out, or point the other way."""
+    explained, sizes = sum(shares.values()), sum(abs(one) for one in shares.values())
+    if left.why != NOISE or not explained * gap > 0.0 or sizes > MOST_CANCELLED * abs(explained):
+        return 1.0
+    return gap / explained
 
 
 def is_noise(row: CauseRow) -> bool:

@@ -1,7 +1,5 @@
 """The largest load within the limits, and how many replicas a load needs, by the engine as it was measured."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace

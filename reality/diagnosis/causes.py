@@ -1,7 +1,5 @@
 """What can make a difference between a plan and a deployment, and what of the circumstances each changes."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Literal
 

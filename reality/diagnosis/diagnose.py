@@ -1,7 +1,5 @@
 """One diagnosis: read, judge the limits, split the gap to the plan, look for what helps, learn from the past."""
 
-from __future__ import annotations
-
 import math
 import time
 from collections.abc import Callable, Sequence
@@ -26,7 +24,7 @@ from reality.diagnosis.resize import as_measured
 from reality.diagnosis.result import CauseRow, Diagnosis, LimitRow, LimitVerdict, Recalibration, Split
 from reality.diagnosis.sentences import headline
 from reality.diagnosis.worlds import Circumstances, OutOfTime, Ran, Worlds
-from reality.identity import check
+from reality.identity import apart, check
 from reality.step_times import PARTS, StepLoad, basis_of, interval_of, load_of
 from sharing.bonds.records import LearnedCalibration
 from sizing.base.units import MS_PER_S
@@ -143,6 +141,8 @@ def diagnose(
         planned.answer.question, window_s=observed.window_s, lead_s=lead, learned=learned, at_most_s=at_most_s
     )
     blocked = _blocked(observed)
+    if why := _no_cause(planned, observed):
+        return _limits_alone(planned, observed, _rows(bounds, planned, reading, None, blocked), why)
     try:
         seen = seen_of(planned, observed, reading.deployed, reading.details, worlds)
         if isinstance(seen, str):
@@ -157,11 +157,24 @@ def diagnose(
 def _in_time(planned: Planned, observed: Observation, rows: tuple[LimitRow, ...], at_most_s: float) -> Diagnosis:
     """The limits alone, where looking for the cause takes too long."""
     why = f"The cause was not found within {at_most_s:g} s: give it longer (--at-most), or choose a shorter window."
+    return _limits_alone(planned, observed, rows, why)
+
+
+def _limits_alone(planned: Planned, observed: Observation, rows: tuple[LimitRow, ...], why: str) -> Diagnosis:
+    """The limits, judged, with why no cause is looked for."""
     load = observed.number("arrivals_rps")
     limits = headline(rows, worst(rows), None, None, load=load, capacity=None, actions=())
     return _unclear(planned, observed, (why, *observed.reasons), rows).model_copy(
         update={"state": _state(rows), "headline": f"{limits} {why}"}
     )
+
+
+def _no_cause(planned: Planned, observed: Observation) -> str:
+    """Why causes cannot be told apart although the limits can be judged; "" where they can."""
+    pools = planned.answer.plan.deployment is not None and bool(planned.answer.plan.deployment.pools)
+    if other := apart(pools, observed):
+        return other
+    return "Causes are told apart for one kind of instances, not for prefill and decode apart." if pools else ""
 
 
 def lead_s(observed: Observation) -> float:
@@ -193,8 +206,6 @@ def _stopped(planned: Planned, reading: Reading, served_as: str, bounds: Sequenc
     )
     if identity.foreign:
         return identity.foreign
-    if planned.answer.plan.deployment.pools:
-        return ("The plan has instances for prompts and others for answers: causes are told apart for one kind only.",)
     return () if bounds else (NO_LIMITS,)
 
 
@@ -327,13 +338,16 @@ class _Diagnosis:
         )
 
     def _promise(self, rows: Sequence[LimitRow], given: Attribution) -> PromisedLimits:
-        """The limits; where the measured percentile surely is another than the simulated one, in proportion."""
+        """The limits; where the measured percentile surely is another than the simulated one, in proportion: not where
+        step times that differ as little as they are known explain it, as beside saturation."""
         scale: dict[str, float] = {}
         for row in rows:
-            ran = given.measured.percentile_ms(simulated_as(row.quantity), row.percentile)
+            every = (given.measured, *given.measured_ends)
+            ran, *ends = (one.percentile_ms(simulated_as(row.quantity), row.percentile) for one in every)
             if row.measured is None or not ran > 0.0 or given.measured.growing:
                 continue
-            beyond = (row.low is not None and ran < row.low) or (row.high is not None and ran > row.high)
+            low, high = min(ran, *ends), max(ran, *ends)
+            beyond = (row.low is not None and high < row.low) or (row.high is not None and low > row.high)
             if beyond:
                 scale[row.quantity] = min(max(row.measured / ran, 0.5), 2.0)
         return PromisedLimits(

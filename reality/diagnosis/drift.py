@@ -10,8 +10,6 @@ loads on both sides show a small change. What is judged is what the fit leaves o
 sequence adds to a step in it where the windows tell it.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -7,8 +7,6 @@ misfits counting linearly (Huber), and the departure from the prior: no factor a
 prediction is the simulation of each window. Gauss-Newton; the curvature at the solution is the posterior.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace

@@ -4,8 +4,6 @@ A histogram counts exactly at the ends of its buckets. Inside one, requests are 
 the measured traffic; without such a run as evenly in the logarithm.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -17,16 +15,16 @@ from collectors.prometheus.histograms import HistogramQuantiles, quantile
 from collectors.questions.over_limits import SAME_EDGE, OverLimit
 from collectors.reading.observation import Observation
 from collectors.vocabulary.burn_rates import BURNS, LEAST_REQUESTS
+from reality.diagnosis.open_bucket import LEAST_IN_BUCKET, beyond_ms, in_words, open_bucket, share_inside
 from reality.diagnosis.result import BurnRate, LimitRow, LimitVerdict
 from reality.diagnosis.worlds import Ran
 from reality.sampling import FEWEST_BEYOND, FEWEST_REQUESTS
+from sizing.base.format import ms
 from sizing.base.units import MS_PER_S, TWO_SIDED_80
 from sizing.question.limits import LatencyLimits
 
 BUDGET_WINDOW = "3d"
 """Over which the error budget is counted: the longest window of the alerts."""
-LEAST_IN_BUCKET = 0.002
-"""Share of the requests of a run that must lie in a bucket before its shape inside is taken from the run."""
 PARTS = 32
 """Parts of a bucket in which a percentile is looked for."""
 GUESSED = 0.03
@@ -71,7 +69,9 @@ def limit_row(
     verdict: LimitVerdict = "unclear" if weak or attained is None else judged(attained, share)
     measured = percentile_ms(distribution, share, bound.quantity, ran)
     low, high = ends(distribution, share)
-    reason = weak or _why_unclear(verdict, bound, attained)
+    last = open_bucket(distribution.buckets)
+    estimated = in_words(last) if last is not None and measured is not None and measured > last.low else ""
+    reason = weak or _why_unclear(verdict, bound, attained, last) or estimated
     since = broken_since(steps, 1.0 - share) if verdict == "broken" else None
     return LimitRow(
         quantity=bound.quantity,
@@ -106,11 +106,17 @@ def judged(attained: tuple[float, float, float], share: float) -> LimitVerdict:
     return "broken" if high < share else "unclear"
 
 
-def _why_unclear(verdict: LimitVerdict, bound: Asked, attained: tuple[float, float, float] | None) -> str:
+def _why_unclear(
+    verdict: LimitVerdict, bound: Asked, attained: tuple[float, float, float] | None, last: Bucket | None
+) -> str:
     if verdict != "unclear":
         return ""
     if attained is None:
         return f"no histogram of {bound.quantity.removesuffix('_ms').upper()} was recorded in the window"
+    if last is not None and last.low < bound.limit_ms:
+        return (
+            f"the last bucket of the histogram begins at {ms(last.low)}, below the limit: give the engine longer ones"
+        )
     return "as close to the limit as chance with so many requests: choose a longer window"
 
 
@@ -164,7 +170,13 @@ def attainment(distribution: HistogramQuantiles, bound: Asked, ran: Ran | None) 
     centre = (share + z2 / 2.0) / (1.0 + z2)
     half = TWO_SIDED_80 / (1.0 + z2) * math.sqrt(share * (1.0 - share) / count + z2 / (4.0 * count))
     half = math.hypot(half, guessed)
-    return share, max(centre - half, 0.0), min(centre + half, 1.0)
+    low, high = max(centre - half, 0.0), min(centre + half, 1.0)
+    last = open_bucket(distribution.buckets)
+    if last is None or bound.limit_ms <= last.low * (1.0 + SAME_EDGE):
+        return share, low, high
+    part = last.count / total  # any of these may be within, or beyond
+    inside_of_it = share_inside(last, bound.limit_ms, simulated_as(bound.quantity), ran)
+    return min(share + part * inside_of_it, 1.0), low, min(high + part, 1.0)
 
 
 def _share_inside(bucket: Bucket, limit_ms: float, quantity: str, ran: Ran | None) -> float:
@@ -180,6 +192,9 @@ def _share_inside(bucket: Bucket, limit_ms: float, quantity: str, ran: Ran | Non
 
 def percentile_ms(distribution: HistogramQuantiles, share: float, quantity: str, ran: Ran | None) -> float | None:
     """The percentile: where within its bucket the share is reached."""
+    beyond = beyond_ms(distribution, share, simulated_as(quantity), ran)
+    if beyond is not None:
+        return beyond
     interval = quantile(share, distribution.buckets)
     if interval is None:
         return None
@@ -209,7 +224,8 @@ def ends(distribution: HistogramQuantiles, share: float) -> tuple[float | None, 
     error = TWO_SIDED_80 * math.sqrt(share * (1.0 - share) / count)
     below, above = (quantile(min(max(q, 0.0), 1.0), distribution.buckets) for q in (share - error, share + error))
     if below is None or above is None:
-        return None, None
+        last = open_bucket(distribution.buckets)
+        return (None if last is None else last.low), None
     return below[1], above[2] if math.isfinite(above[2]) else None
 
 

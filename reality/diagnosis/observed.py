@@ -1,7 +1,5 @@
 """What the plan assumed and what is measured, as two sets of circumstances, and in which of them they really differ."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -52,6 +50,8 @@ IMPOSSIBLE = (
     "The counters contradict the latencies: so many tokens at such gaps would take more requests at once than the "
     "replicas can run. Check that nothing rewrites, adds up or resets these metrics between engine and source."
 )
+MOST_NAMED = 3
+"""Replicas that are named."""
 LEAST_BATCH = 0.95
 """Share of the planned limit of the batch from which a lower one is another."""
 
@@ -240,7 +240,7 @@ class _Reader:
                 planned=planned,
                 measured=pattern.dispersion,
                 unit="variance over mean of arrivals",
-                error=min(pattern.error / max(abs(math.log(max(pattern.dispersion, 0.01) / planned)), 0.1), 1.0),
+                error=pattern.error_of_share(planned),
                 words="the load changed within the window" if pattern.profile else "",
             )
         )
@@ -257,7 +257,7 @@ class _Reader:
                     cause="replicas",
                     planned=float(instances),
                     measured=float(replicas),
-                    subject=", ".join(one.name for one in lost[:3]) or None,
+                    subject=", ".join(one.name for one in lost[:MOST_NAMED]) or None,
                     since_s=max((one.since_s for one in lost), default=None),
                     words=_errors_of(lost),
                 )
@@ -348,15 +348,18 @@ class _Reader:
         )
         fleet = self._refined(fleet, now)
         if fleet.slow:
-            worst = max(zip(fleet.slowness, fleet.names, strict=True))
+            worst = max(fleet.slowness)
+            by_slowness = sorted(zip(fleet.slowness, fleet.names, strict=True), reverse=True)
+            slow = [name for slowness, name in by_slowness if slowness != 1.0]
+            others = f" and {len(slow) - MOST_NAMED} more" if len(slow) > MOST_NAMED else ""
             self.differences.append(
                 CauseDifference(
                     cause="slow_gpu",
                     planned=1.0,
-                    measured=worst[0],
+                    measured=worst,
                     unit="times the step time of its peers",
-                    error=min(fleet.error / abs(worst[0] - 1.0), 1.0),
-                    subject=worst[1],
+                    error=min(fleet.error / abs(worst - 1.0), 1.0),
+                    subject=", ".join(slow[:MOST_NAMED]) + others,
                 )
             )
         if fleet.uneven and not (fleet.slow and follows_speed(fleet)):

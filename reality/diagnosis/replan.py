@@ -1,8 +1,6 @@
 """The traffic as measured, planned anew: what it would take against the plan and against what runs, in systems and
 money."""
 
-from __future__ import annotations
-
 from reality.compare import Planned
 from reality.diagnosis.actions import usd_per_month
 from reality.diagnosis.result import Diagnosis, OfferedAction, Replanned

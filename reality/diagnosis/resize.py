@@ -1,7 +1,5 @@
 """The scenario with the traffic that was measured: lengths, hits, arrivals, and step times from live windows."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """A diagnosis in words: the headline, and what a terminal shows."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import assert_never
 
@@ -40,7 +38,8 @@ def limit_in_words(row: LimitRow) -> str:
     if row.verdict == "unclear":
         return f"{name} {ms(row.measured)} cannot be told from the {ms(row.limit)} limit ({row.reason})"
     since = f" since {row.broken_since[11:16]} UTC" if row.broken_since else ""
-    return f"{name} {ms(row.measured)} breaks the {ms(row.limit)} limit{since}"
+    where = f" ({row.reason})" if row.reason else ""
+    return f"{name} {ms(row.measured)}{where} breaks the {ms(row.limit)} limit{since}"
 
 
 def cause_in_words(row: CauseRow, gap_ms: float) -> str:
@@ -92,7 +91,8 @@ def described(row: CauseRow) -> str:
                 "all replicas, whose GPUs are slowed down," if row.cause == "slow_gpu" else "the engine"
             )
             allowed = ", which the plan's interval allows" if row.why.startswith("within") else ""
-            return f"{who} takes {significant(measured)} times {_than(row)}{allowed}"
+            take = "take" if ", " in who else "takes"
+            return f"{who} {take} {significant(measured)} times {_than(row)}{allowed}"
         case "weights":
             return row.why or "weights are in another format than planned"
         case unknown:
@@ -100,7 +100,9 @@ def described(row: CauseRow) -> str:
 
 
 def _than(row: CauseRow) -> str:
-    return "the step time of its peers" if row.subject else "the planned step time"
+    if row.subject is None:
+        return "the planned step time"
+    return f"the step time of {'their' if ', ' in row.subject else 'its'} peers"
 
 
 def action_in_words(actions: Sequence[OfferedAction]) -> str:
@@ -109,7 +111,9 @@ def action_in_words(actions: Sequence[OfferedAction]) -> str:
     for one in actions[:2]:
         match one.kind:
             case "restore":
-                words.append(f"restore {one.subject or 'what is missing'}")
+                words.append(
+                    f"restore {one.subject or ('what is missing' if one.change else 'the clocks of the GPUs')}"
+                )
             case "drain":
                 words.append(f"drain {one.subject}")
             case "rebalance":

@@ -3,8 +3,6 @@ and send, which rises with how many run. It is fitted together with the factors 
 mean time between two tokens, at the tokens/s of a replica that the windows have in the (geometric) mean.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass

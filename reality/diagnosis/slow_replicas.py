@@ -3,6 +3,7 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 
@@ -65,8 +66,9 @@ def fleet_of(
     throttled = slowed_down(devices)
     known = [one for one in replicas if one.gap_s and (one.gaps or 0.0) >= FEWEST_GAPS and one.running is not None]
     names = tuple(one.name for one in replicas)
-    relative = dict(zip([one.name for one in known], _relative(known, model, context, prompt), strict=True))
     slow_places = {place for device in throttled for place in (device.pod, device.host) if place}
+    full_speed = [not slow_places & places_of(one) for one in known]
+    relative = dict(zip([one.name for one in known], _relative(known, full_speed, model, context, prompt), strict=True))
     slowness = []
     for one in replicas:
         ratio = relative.get(one.name, 1.0)
@@ -82,8 +84,11 @@ def fleet_of(
     )
 
 
-def _relative(known: Sequence[ReplicaDetails], model: Replica, context: float, prompt: float) -> list[float]:
-    """Gap of each replica over what its load explains, relative to its peers.
+def _relative(
+    known: Sequence[ReplicaDetails], full_speed: Sequence[bool], model: Replica, context: float, prompt: float
+) -> list[float]:
+    """Gap of each replica over what its load explains, relative to its ordinary peers. ``full_speed``: whether no GPU
+    of it says that it is slowed down.
 
     gap = r x (decode(n) + requests/s x gap x prompt time): n sequences, and the prompts that arrive within a gap.
     """
@@ -94,10 +99,20 @@ def _relative(known: Sequence[ReplicaDetails], model: Replica, context: float, p
         ratios.append(gap / max(decode + rate * gap * prompt_s(model, prompt), 1e-9))
     if len(ratios) < 2:
         return [1.0] * len(ratios)
-    usual = float(np.median(ratios)) if len(ratios) > 2 else min(ratios)
-    faster = [ratio for ratio in ratios if ratio <= usual * SLOWER]
-    usual = float(np.mean(faster)) if faster else usual
+    peers = [ratio for ratio, full in zip(ratios, full_speed, strict=True) if full] or ratios
+    usual = float(np.mean(_faster(peers)))
     return [ratio / usual for ratio in ratios]
+
+
+def _faster(ratios: Sequence[float]) -> list[float]:
+    """Those that are as fast as each other, the fastest, where they are half of all or more; else those around the
+    middle. A median alone would call half of the replicas ordinary whichever half that is."""
+    ordered = sorted(ratios)
+    ends = [i + 1 for i, (a, b) in enumerate(pairwise(ordered)) if b > a * SLOWER]
+    if ends and 2 * ends[0] >= len(ordered):
+        return ordered[: ends[0]]
+    middle = float(np.median(ordered))
+    return [ratio for ratio in ordered if ratio <= middle * SLOWER]
 
 
 def decode_s(model: Replica, running: float, context: float) -> float:

@@ -4,8 +4,6 @@ Replicas that differ (slower GPUs, more of the load) are simulated one kind afte
 arrivals, and their requests are put together. All runs have one seed: what differs is what was changed.
 """
 
-from __future__ import annotations
-
 import math
 import time
 from collections.abc import Mapping, Sequence
@@ -15,7 +13,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from reality.lengths import shared_prefix
+from reality.lengths import shared_prefix, whole_tokens
 from reality.step_times import sequence_s_of, with_learned
 from sharing.bonds.records import LearnedCalibration
 from sizing.base.arrays import Floats
@@ -137,6 +135,12 @@ class Ran:
     def mean_ms(self, name: str) -> float:
         """The mean of one latency in ms."""
         return self.means[METRIC_OF[name]] * 1e3
+
+    def mean_excess_ms(self, name: str, edge_ms: float) -> float:
+        """How far beyond an edge the requests beyond it lie in the mean."""
+        row, middles = self.histogram[METRIC_OF[name]], UPPER_S * 1e3
+        beyond = np.where(middles > edge_ms, row, 0.0)
+        return float((beyond * (middles - edge_ms)).sum() / beyond.sum()) if beyond.sum() > 0.0 else 0.0
 
     def share_within(self, name: str, limit_ms: float) -> float:
         """Share of requests within a limit."""
@@ -280,7 +284,7 @@ def _fills(outcome: SimulationCounts, rate: float) -> bool:
 def lengths_of(one: Circumstances) -> ObservedLengths:
     """The lengths of requests under some circumstances: prompts and answers independent, the same prefix cached."""
     rng = np.random.default_rng(SEED)
-    prompt, output = rng.permutation(one.prompt), rng.permutation(one.output)
+    prompt, output = (whole_tokens(rng.permutation(each)) for each in (one.prompt, one.output))
     return ObservedLengths(np.stack([prompt, output, shared_prefix(prompt, one.hits)]))
 
 

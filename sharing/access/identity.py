@@ -1,7 +1,5 @@
 """What a login provider says of somebody: the claims of their ID token, which it has signed."""
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta

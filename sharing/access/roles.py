@@ -1,7 +1,5 @@
 """Roles and what each may do. The library and every page ask here, and nowhere else."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum

@@ -1,7 +1,5 @@
 """Who has which role: a file of rules, by what the login provider says of somebody or by their e-mail address."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path

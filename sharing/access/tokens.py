@@ -1,7 +1,5 @@
 """Tokens, which open something to whoever holds them: a frozen link to its reader, the HTTP API to a program."""
 
-from __future__ import annotations
-
 import hashlib
 import secrets
 

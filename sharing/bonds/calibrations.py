@@ -1,7 +1,5 @@
 """Learned step times in the library: accepted for a scenario, the newest counts, and each can be undone."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

@@ -1,7 +1,5 @@
 """A bond, a comparison that was kept, learned step times that were accepted: frozen values, checked on entry."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from datetime import datetime

@@ -1,7 +1,5 @@
 """Bonds and comparisons in the tables of the library; each write is one transaction of somebody who may save."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, Row, and_, delete, insert, select

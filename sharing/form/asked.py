@@ -1,7 +1,5 @@
 """A number that a page asks for outside the form of a scenario: what it may be, and what was typed for it."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from commandline.foreign_text import shown

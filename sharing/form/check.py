@@ -1,7 +1,5 @@
 """What is wrong with the form, every field of it: a link may bring several that cannot be used."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from pydantic import ValidationError

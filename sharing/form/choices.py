@@ -1,7 +1,5 @@
 """The options of every choice of the form, with the words that the page and the link show for them, and as typed."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Mapping
 from functools import cache
@@ -10,9 +8,11 @@ from typing import Any
 
 from sharing.form.fields import FIELDS
 from sharing.form.read import OWN_GPU
+from sizing.base.errors import nearest_names
 from sizing.catalog import gpus, models, systems, systems_for
 from sizing.catalog.engines import engines
 from sizing.catalog.gpu_names import gpu_named
+from sizing.catalog.gpu_near import unknown_gpu
 from sizing.catalog.precisions import precisions
 from sizing.scenario.lengths import languages
 
@@ -50,6 +50,16 @@ def option_of(key: str, text: str) -> Any | None:
         gpu = gpu_named(text)
         option = gpu.id if gpu else None
     return option if option in labels(key) else None
+
+
+def near_options(key: str, text: str) -> list[str]:
+    """Labels of the options nearest to what names none, at most three, each once; accelerators as the catalogue finds
+    them, with those it suggests for a product that it does not size."""
+    if key in ("gpu", "usd_gpu"):
+        near = [option_of("gpu", name) for name in unknown_gpu(text).nearest]
+        return list(dict.fromkeys(label("gpu", option) for option in near if option is not None))
+    by_text = {text: words for option, words in labels(key).items() for text in (str(option), words) if text}
+    return list(dict.fromkeys(by_text[name] for name in nearest_names(text, by_text, 3)))
 
 
 @cache

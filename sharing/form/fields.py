@@ -1,7 +1,5 @@
 """The fields of the form: one entry of ``fields.yaml`` per widget, with what the scenario's schema says of its key."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path

@@ -1,7 +1,5 @@
 """``python -m sharing.form.grammar``: writes docs/LINKS.md, what a link may say, from the fields themselves."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """What of a scenario the form, or a link, does not hold."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

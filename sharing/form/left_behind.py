@@ -3,8 +3,6 @@
 Another session, on another replica as well, is told of them: without, its answer would be another one and not say why.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any

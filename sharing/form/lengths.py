@@ -1,7 +1,5 @@
 """Lengths of the form in tokens: typed as such, as text, or as a prompt built from its parts."""
 
-from __future__ import annotations
-
 from sharing.form.fields import FIELDS
 from sharing.form.problems import UnreadableInput
 from sharing.form.typed import Values, needed, optional

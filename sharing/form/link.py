@@ -3,8 +3,6 @@
 More is read than is written, for people and programs that write links: docs/LINKS.md.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -14,13 +12,13 @@ from urllib.parse import urlencode
 
 from commandline.faults import TEXTS
 from commandline.foreign_text import shown
-from sharing.form.choices import label, option_of
+from sharing.form.choices import label, near_options, option_of
 from sharing.form.fields import FIELDS, LONGEST_NUMBER, MAY_BE_EMPTY, Field
 from sharing.form.left_behind import GIVEN, NAMED_TRACE
 from sharing.form.link_versions import former_defaults
 from sharing.form.presets import defaults
 from sharing.form.read import OWN_GPU
-from sizing.base.errors import nearest_names
+from sizing.base.errors import alternatives, nearest_names
 
 VERSION = "v"
 """Parameter that names the version of the defaults."""
@@ -109,6 +107,9 @@ MOST_LISTED = 10
 
 _SHOWN = 40
 """Characters of a link's value that a sentence repeats."""
+
+_MOST_MEANT = 3
+"""Options that a sentence offers for a wrong value, as for any unknown name."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -261,7 +262,15 @@ def _left_out(name: str, field: Field | None, given: Sequence[str]) -> str:
     if len(wrong) > MOST_LISTED:
         listed += f" and {len(wrong) - MOST_LISTED} more"
     why = _WHY[field.kind].format(max_length=field.longest)
-    return f"{field.label}: {listed} {why}, so the link's value was left out."
+    return f"{field.label}: {listed} {why}, so the link's value was left out.{_meant(field, list(wrong)[:MOST_LISTED])}"
+
+
+def _meant(field: Field, wrong: Sequence[str]) -> str:
+    """What wrong choices may mean; "" where nothing is like them."""
+    if field.kind not in ("choice", "many"):
+        return ""
+    near = list(dict.fromkeys(name for value in wrong for name in near_options(field.key, value)))[:_MOST_MEANT]
+    return f" Did you mean {alternatives(near)}?" if near else ""
 
 
 _WHY = {

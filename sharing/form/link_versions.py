@@ -3,8 +3,6 @@
 A link says what differs from an untouched form, so that one made with other defaults goes on to ask what it asked.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import Any

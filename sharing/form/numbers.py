@@ -1,7 +1,5 @@
 """What a person types for a number, and how a number is written back into a field."""
 
-from __future__ import annotations
-
 import math
 import re
 from decimal import Decimal

@@ -1,7 +1,5 @@
 """The starting points of the form, read from presets.yaml, with where their lengths and limits come from."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache

@@ -1,7 +1,5 @@
 """One clear sentence for what is wrong with the form: which field, what it must be, what was entered."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any

@@ -1,7 +1,5 @@
 """From what the form holds to the dictionary that :class:`sizing.scenario.Scenario` validates."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from typing import Any

@@ -4,8 +4,6 @@ Stages stand in the order in which a request passes them, with a semicolon or a 
 the model, and the other keys of a stage as in a scenario file.
 """
 
-from __future__ import annotations
-
 import re
 import shlex
 from typing import Any

@@ -1,7 +1,5 @@
 """Stages of a pipeline as the text that :mod:`sharing.form.stages` reads."""
 
-from __future__ import annotations
-
 import shlex
 from collections.abc import Mapping, Sequence
 from typing import Any

@@ -1,7 +1,5 @@
 """What was typed into a field, as its scenario key takes it: by the kind of the field."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from typing import Any, assert_never

@@ -1,7 +1,5 @@
 """From a scenario back to what the form holds: for presets, one-click fixes and files."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Scales of charts: from values to pixels, and where ticks stand."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass

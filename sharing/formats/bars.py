@@ -1,7 +1,5 @@
 """Bars beside names: each alone, stacked, or to both sides of the answer as it is; hours stand beside each other."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import assert_never
 
@@ -65,7 +63,7 @@ def _ends(chart: Chart) -> list[float]:
 
 
 def _row(chart: Chart, place: int, x: Scale, y: float) -> Iterator[Shape]:
-    """The bars of one name."""
+    """The bars of one name, side by side or stacked; ``y`` is where they begin."""
     values = [one.values[place] for one in chart.series]
     match chart.draws:
         case "stacked":

@@ -1,7 +1,5 @@
 """How reports look for the company that makes them: name, logo and colours, from a file that SHARING_BRAND names."""
 
-from __future__ import annotations
-
 import os
 from functools import lru_cache
 from io import BytesIO

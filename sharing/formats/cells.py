@@ -1,7 +1,5 @@
 """Values of a table as text."""
 
-from __future__ import annotations
-
 from datetime import datetime
 
 from sharing.report.content import Cell, Column

@@ -1,7 +1,5 @@
 """How a chart of the report is laid out, whatever draws it."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import assert_never
 

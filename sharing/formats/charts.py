@@ -1,7 +1,5 @@
 """A chart of a report as a picture: lines over numbers, bars beside names."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from typing import Literal, assert_never
 

@@ -1,7 +1,5 @@
 """What charts of every kind have: a legend, names that fit, and a sentence for those who do not see them."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Iterator, Sequence
 

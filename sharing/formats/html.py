@@ -3,8 +3,6 @@
 Its pictures are SVG within the page: classes instead of colours, so that the page says light or dark.
 """
 
-from __future__ import annotations
-
 import base64
 from collections.abc import Mapping, Sequence
 from functools import cache

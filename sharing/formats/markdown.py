@@ -1,7 +1,5 @@
 """A report as Markdown: every text is escaped, so that nothing in it is read as markup; charts are tables."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Sequence
 

@@ -1,7 +1,5 @@
 """Colours of the series of a chart: those of the brand, then others that people with any colour vision tell apart."""
 
-from __future__ import annotations
-
 from sharing.formats.brand import Brand
 
 OTHERS = ("#009e73", "#8f5aa8", "#b8860b", "#56b4e9", "#6b7a89", "#cc79a7")

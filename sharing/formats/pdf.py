@@ -1,7 +1,5 @@
 """A report as PDF: the answer on the first page, tables that run over pages, charts as vectors."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from io import BytesIO
 

@@ -1,7 +1,5 @@
 """The pages of a PDF: what stands above and below, numbers out of all pages, and an outline of the chapters."""
 
-from __future__ import annotations
-
 from functools import partial
 from io import BytesIO
 from typing import Any

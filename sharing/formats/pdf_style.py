@@ -1,7 +1,5 @@
 """How a PDF looks: fonts, sizes, colours; and text that its font can show."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from hashlib import sha256
 from importlib.resources import files

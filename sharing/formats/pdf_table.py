@@ -1,7 +1,5 @@
 """Tables of a PDF: columns as wide as their content needs, heads again on every page."""
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """Text as a PDF can show it: the font of the document, those of East Asia that readers of PDF bring, or a sign."""
 
-from __future__ import annotations
-
 import re
 import unicodedata
 from collections.abc import Iterable, Iterator

@@ -1,7 +1,5 @@
 """A drawing of few kinds of shapes, whose colours are parts that they play: dark pages play them otherwise."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal

@@ -1,7 +1,5 @@
 """What a file of a report is made from."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from datetime import datetime
 

@@ -1,7 +1,5 @@
 """Texts for files that are XML inside: without the characters that XML cannot hold."""
 
-from __future__ import annotations
-
 import re
 
 ELLIPSIS = "\N{HORIZONTAL ELLIPSIS}"

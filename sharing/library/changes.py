@@ -1,7 +1,5 @@
 """What differs between two versions, key by key."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from typing import Any
 

@@ -1,7 +1,5 @@
 """A scenario by what somebody calls it: its id, or its name."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from sharing.errors import NotInLibrary

@@ -1,7 +1,5 @@
 """Where a library is kept and how it is reached: SQLite in a file, or PostgreSQL by its address."""
 
-from __future__ import annotations
-
 import os
 import sqlite3
 import sys

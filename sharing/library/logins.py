@@ -1,7 +1,5 @@
 """Logins that were ended before their time: whoever has a copy of their cookie gets in no more, on no replica."""
 
-from __future__ import annotations
-
 from datetime import datetime
 
 from sqlalchemy import delete, insert, select

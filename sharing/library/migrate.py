@@ -1,7 +1,5 @@
 """Bringing the tables of a database to today's version, once, whichever process comes first."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from sqlalchemy import Connection, inspect, text

@@ -1,7 +1,5 @@
 """Questions to the tables: one scenario, its history, a list, the totals of projects."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable, Sequence
 from typing import Any

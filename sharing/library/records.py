@@ -1,7 +1,5 @@
 """What goes into the library and what comes out: frozen values, checked where they enter."""
 
-from __future__ import annotations
-
 import json
 import uuid
 from collections.abc import Mapping, Sequence

@@ -1,7 +1,5 @@
 """A deleted scenario out of the tables for good: what is left of it is its number, which no other scenario gets."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """The tables. A change here needs a migration beside it (``migrations/versions/``) and the new :data:`REVISION`."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime
 
 from sqlalchemy import (

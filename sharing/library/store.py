@@ -1,7 +1,5 @@
 """The door: a library that is opened, asked and written to. Each call is one transaction."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
@@ -49,7 +47,7 @@ class Library:
         self.database, self.now = database, now
 
     def add(self, draft: ScenarioDraft, *, by: Actor) -> Version:
-        """A new scenario. Raises InvalidEntry."""
+        """Keep a new scenario as its version 1. Raises InvalidEntry."""
         with self.writing(by, Right.SAVE) as (connection, signed):
             made = writing.create(connection, draft, signed)
             record(Act.SAVED, by, _named(made))
@@ -110,7 +108,7 @@ class Library:
             return reading.entry(connection, scenario_id)
 
     def search(self, query: ScenarioQuery | None = None) -> Listed:
-        """Scenarios, the latest changed first."""
+        """The scenarios that match, all of them without a query, the latest changed first."""
         with self.database.reading() as connection:
             return reading.search(connection, query or ScenarioQuery())
 

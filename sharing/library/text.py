@@ -1,7 +1,5 @@
 """Text as every database keeps and finds it."""
 
-from __future__ import annotations
-
 REPLACEMENT = "\ufffd"
 ESCAPE = "\\"
 

@@ -1,7 +1,5 @@
 """Versions into the tables: each is appended on top of the one it was made from, or not at all."""
 
-from __future__ import annotations
-
 from dataclasses import asdict, dataclass
 from datetime import datetime
 from importlib import import_module

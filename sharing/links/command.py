@@ -1,7 +1,5 @@
 """``python -m sharing link``, ``links`` and ``revoke``: what they take and print."""
 
-from __future__ import annotations
-
 import argparse
 import re
 import sys

@@ -1,7 +1,5 @@
 """From a version in the library to the report that a link shows, and how today's answer differs from it."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from datetime import datetime
 

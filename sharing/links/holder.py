@@ -1,7 +1,5 @@
 """A frozen link for whoever holds its token, without a role: looked at, unlocked, shown, and counted."""
 
-from __future__ import annotations
-
 import ipaddress
 from datetime import datetime, timedelta
 

@@ -1,7 +1,5 @@
 """A live link: the inputs of a scenario as parameters of the Size page (docs/LINKS.md)."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 

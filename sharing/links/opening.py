@@ -4,8 +4,6 @@ A page takes of a link what it can and says what it cannot; a file would keep no
 not understood as a whole is refused.
 """
 
-from __future__ import annotations
-
 import argparse
 from pathlib import Path
 from urllib.parse import parse_qs, urlsplit

@@ -1,7 +1,5 @@
 """A frozen link as its owner sees it, and what whoever holds it may get."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum

@@ -1,7 +1,5 @@
 """A row of the table of links as what it stands for."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The password of a frozen link, where it has one. It is not kept, only what recognises it."""
 
-from __future__ import annotations
-
 import hashlib
 import hmac
 import secrets

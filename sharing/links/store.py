@@ -1,7 +1,5 @@
 """Frozen links for those who own scenarios: made, listed and revoked. Opened: :mod:`sharing.links.holder`."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from sqlalchemy import ColumnElement, and_, insert, select, update

@@ -1,7 +1,5 @@
 """The arguments of each engine: what the plan assumed, said in the engine's own words."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from typing import Any

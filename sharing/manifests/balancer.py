@@ -1,7 +1,5 @@
 """What stands in front of several instances of one server: nginx, or LiteLLM, with a weight for each by capacity."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -76,7 +74,7 @@ http {{
 
 
 def litellm(facts: ManifestFacts, weights: tuple[int, ...]) -> dict[str, Any]:
-    """One model of several deployments."""
+    """LiteLLM's configuration: each instance is a deployment of one model, with its weight."""
     served, path = facts.checkpoint.served_as, API.get(facts.engine.id, "/v1")
     deployments = [
         {

@@ -1,7 +1,5 @@
 """Commands of load generators that would prove the plan: its lengths, its rate, its limits."""
 
-from __future__ import annotations
-
 import math
 import shlex
 from collections.abc import Mapping
@@ -23,7 +21,7 @@ URL = "URL-OF-THE-SERVER"
 
 
 def refuses(facts: ManifestFacts) -> TargetReason | None:
-    """Every plan can be measured."""
+    """None: every plan can be measured, whatever it runs on."""
     return None
 
 

@@ -1,7 +1,5 @@
 """All files of a plan: every target that can express it, and what was left out with its reason."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 from collections.abc import Mapping

@@ -1,7 +1,5 @@
 """Which checkpoint is loaded so that the weights have the format that was planned."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass
 

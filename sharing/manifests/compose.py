@@ -1,7 +1,5 @@
 """Docker Compose for a plan that fits into one server."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from typing import Any

@@ -1,7 +1,5 @@
 """A Grafana dashboard of the deployment, each panel with the line of the plan."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator, Mapping
 from typing import Any

@@ -1,7 +1,5 @@
 """Speculative decoding as each engine is told of it: prediction heads of the checkpoint, or a draft of its own."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from sharing.manifests.checkpoint import FILL_IN

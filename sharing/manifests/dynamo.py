@@ -1,7 +1,5 @@
 """NVIDIA Dynamo: the plan's deployment as a graph, and the plan's questions as a request for a graph."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from typing import Any
@@ -66,7 +64,7 @@ def frontend(facts: ManifestFacts) -> Document:
 
 
 def worker(facts: ManifestFacts, group: InstanceGroup) -> Document:
-    """Instances of one kind."""
+    """The component of a DynamoGraphDeployment whose pods are the instances of one kind (prefill, decode or both)."""
     facts, kind = facts.of(group), "worker" if group.role == "both" else group.role
     main = {
         "name": "main",
@@ -141,7 +139,7 @@ def sla(facts: ManifestFacts) -> dict[str, float] | None:
 
 
 def request_files(facts: ManifestFacts) -> Mapping[str, File]:
-    """The questions, one to one."""
+    """A DynamoGraphDeploymentRequest that asks NVIDIA's planner for the same load within the same limits."""
     request = {
         "apiVersion": "nvidia.com/v1beta1",
         "kind": "DynamoGraphDeploymentRequest",

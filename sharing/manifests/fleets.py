@@ -5,8 +5,6 @@ checks take out the deployments whose ``max_input_tokens`` a prompt exceeds, and
 serves (docs.litellm.ai, "How a deployment is picked", 2026-11-05; litellm 1.110.2, router_rust/steps/precall.py).
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any

@@ -1,7 +1,5 @@
 """The files of a plan in a folder that is nobody else's, or in one zip."""
 
-from __future__ import annotations
-
 import hashlib
 import io
 import json

@@ -1,7 +1,5 @@
 """A KEDA ScaledObject that holds each instance at the load that the plan gives it."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from typing import Any

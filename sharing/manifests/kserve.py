@@ -1,7 +1,5 @@
 """KServe's LLMInferenceService, with prefill apart where the plan has it so."""
 
-from __future__ import annotations
-
 import shlex
 from collections.abc import Mapping
 from typing import Any

@@ -1,7 +1,5 @@
 """An engine as a Deployment with its Service; as a LeaderWorkerSet where an instance of vLLM or SGLang spans nodes."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import PurePosixPath

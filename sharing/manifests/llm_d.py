@@ -1,7 +1,5 @@
 """llm-d: vLLM pods in an InferencePool behind a gateway, prefill and decode apart where the plan has them so."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

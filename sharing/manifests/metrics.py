@@ -1,7 +1,5 @@
 """The metrics that a deployment will expose, as PromQL: names from the vocabularies that Live reads them with."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """A NIMService of NVIDIA's NIM Operator."""
 
-from __future__ import annotations
-
 import shlex
 from collections.abc import Mapping
 from typing import Any

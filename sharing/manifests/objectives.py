@@ -1,7 +1,5 @@
 """The plan's latency limits as objectives: Prometheus rules that alert on the burn rate, and Pyrra's objects."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass

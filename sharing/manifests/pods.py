@@ -1,7 +1,5 @@
 """Parts of Kubernetes objects that several targets share: containers, pods, services, the volume of the weights."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any, assert_never
 

@@ -1,7 +1,5 @@
 """The arguments of servers on processors: llama.cpp's llama-server and OpenVINO Model Server."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 from sharing.manifests.facts import InstanceGroup, ManifestFacts

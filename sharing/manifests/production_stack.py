@@ -1,7 +1,5 @@
 """Values of the Helm chart of the vLLM production stack."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

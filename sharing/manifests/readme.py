@@ -1,7 +1,5 @@
 """README.md of the folder: what was written, what was left out and why, what to fill in, what goes wrong."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 
 from sharing.manifests import drafting
@@ -72,7 +70,7 @@ def table(head: Sequence[str], rows: Iterator[Sequence[str]]) -> str:
 
 
 def files(written: Mapping[str, Sequence[str]]) -> Iterator[Sequence[str]]:
-    """A row for each file."""
+    """A row for each file: its name, its target and the version that it was written for."""
     for target, names in written.items():
         for name in names:
             yield f"`{name}`", data(target).title, data(target).version

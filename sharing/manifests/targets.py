@@ -1,7 +1,5 @@
 """What a target is: whether it can express a deployment, and the files that do."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum

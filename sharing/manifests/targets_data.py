@@ -1,7 +1,5 @@
 """What is known of the targets and may change with any release: images, resource names, ports, and their traps."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path

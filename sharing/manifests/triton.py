@@ -1,7 +1,5 @@
 """TensorRT-LLM as a model of Triton, served by the backend of its LLM API."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from typing import Any

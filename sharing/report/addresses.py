@@ -1,7 +1,5 @@
 """What no text of a report holds: addresses inside a company's network, and characters that cannot be seen."""
 
-from __future__ import annotations
-
 import re
 import unicodedata
 from typing import Any

@@ -1,7 +1,5 @@
 """Other deployments that meet the limits, beside the planned one."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from sharing.report.answer import gpu_span, layout

@@ -1,8 +1,7 @@
 """The executive summary: the answer, the figures that a customer looks for first, and what to know about them."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
+from datetime import date
 
 from sharing.report.asked import length_text, limits_text
 from sharing.report.content import Block, Bullets, Column, Fact, Facts, Paragraph, Released, Section, Table
@@ -13,6 +12,8 @@ from sizing.base.format import count, interval, kilowatts, ms, significant
 from sizing.base.latency_and_cost import Latency
 from sizing.base.result import AnswerPart, Plan
 from sizing.base.units import BILLION
+from sizing.catalog.files import DATA_DATE
+from sizing.economics.dates import AGES, STALE_AFTER_DAYS
 from sizing.planning.answer import NO_ROOM, hardware_price
 from sizing.planning.business import load_in_words
 from sizing.planning.sentences import split_text, systems_named
@@ -107,8 +108,18 @@ def _released(subject: ReportSubject) -> str:
     """Which prices stand behind the report; and that others chose the deployment, where a reader sees none."""
     if subject.released is Released.NOTHING and has_own_prices(subject.sized.scenario):
         return f"{RELEASED[Released.NOTHING]} The deployment was chosen with prices that are not shown."
-    rate = f" Amounts are converted at {subject.money.rate}." if subject.shows_money and subject.money.rate else ""
+    rate = ""
+    if subject.shows_money and subject.money.rate:
+        rate = f" Amounts are converted at {subject.money.rate}{_age_of_rate(subject)}."
     return f"{RELEASED[subject.released]}{rate}"
+
+
+def _age_of_rate(subject: ReportSubject) -> str:
+    """That the exchange rate is older than prices may be, on the day of the catalogue, as prices in a report are."""
+    on = subject.money.rate_on
+    if on is None or (date.fromisoformat(DATA_DATE) - on).days <= STALE_AFTER_DAYS:
+        return ""
+    return f", {AGES['stale']}: take the rate of the day before you order"
 
 
 def answer_text(subject: ReportSubject) -> str:

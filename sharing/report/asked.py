@@ -1,7 +1,5 @@
 """What was asked, in the words of a table: lengths and limits."""
 
-from __future__ import annotations
-
 import math
 
 from sizing.base.choices import Mode

@@ -1,7 +1,5 @@
 """What the answer takes for granted, and who stated it: the customer, the product, or a source of the catalogue."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
@@ -117,7 +115,7 @@ def _preset(values: Mapping[str, Any]) -> tuple[str, Mapping[str, Any]]:
 
 
 def _opened(values: dict[str, Any], prefix: str = "") -> set[str]:
-    """Dotted keys of nested values."""
+    """The dotted key of every value in nested ones; what stands in ``WHOLE`` is one value."""
     keys: set[str] = set()
     for name, value in values.items():
         key = f"{prefix}{name}"

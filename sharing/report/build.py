@@ -1,7 +1,5 @@
 """A report from a scenario and its plan: every figure is that of the plan, its cost and its decision analysis."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from datetime import datetime
 

@@ -1,7 +1,5 @@
 """The calculator of a scenario: the engine asked over the load, and its cost model taken apart into inputs."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from sharing.report.addresses import cleared

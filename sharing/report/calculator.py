@@ -4,8 +4,6 @@ Plain data, as the report beside it, so that both can be stored and made into a 
 the currency of the report. Nothing about money is in it where none is released.
 """
 
-from __future__ import annotations
-
 from typing import Literal
 
 from pydantic import Field

@@ -3,8 +3,6 @@
 What a scenario does not count (colocation in a facility of one's own, a licence nobody asks for) is 0.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 
 from sharing.report.calculator import CalculatorInput, Group, WayName

@@ -33,7 +33,7 @@ BY_WORD = {"none": Released.NOTHING, "list": Released.LIST_PRICES, "own": Releas
 
 
 class Frozen(BaseModel):
-    """A value of the document."""
+    """Base of all parts of a report: they cannot be changed, and a stored one with other fields is refused."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 

@@ -1,7 +1,5 @@
 """What the plan costs: by part, in every way to pay, per token, over 36 months, and where every price comes from."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from sharing.report.assumptions import BASIS

@@ -1,7 +1,5 @@
 """Which engine answered when something was kept, and which answers now."""
 
-from __future__ import annotations
-
 from sizing.base.version import ENGINE_VERSION, gives_the_figures_of
 
 

@@ -1,7 +1,5 @@
 """Why to believe it: where the figures come from, the nearest measurements, how accurate plans are, every formula."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from functools import cache
 

@@ -1,7 +1,5 @@
 """What flips the answer: the nearest values of each input at which something else would be ordered."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 
 from sharing.report.content import Block, Cell, Column, Paragraph, Table

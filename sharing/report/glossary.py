@@ -1,7 +1,5 @@
 """The terms of the field that a report uses."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 

@@ -1,7 +1,5 @@
 """How fast it answers and what fills the memory of a GPU."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from commandline.percentiles import name_of

@@ -1,7 +1,5 @@
 """The bill of materials: systems, their space, power and links, the network and storage that they need, software."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from sharing.report.answer import instances
@@ -158,7 +156,7 @@ def _storage(subject: ReportSubject, deployed: Deployed) -> Iterator[tuple[Cell,
 
 
 def _deployed(subject: ReportSubject, deployed: Deployed) -> Table:
-    """What runs on the hardware."""
+    """The table of what runs on the hardware: model, formats, engine and layout of the instances."""
     rows = [
         ("Model", subject.question.model.id),
         ("Weight format", precision_name(deployed.weight_precision)),

@@ -1,7 +1,5 @@
 """One load on several fleets: which requests each takes, what serves them, and what one fleet costs."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from sharing.report.content import Block, Bullets, Cell, Column, Fact, Facts, Paragraph, Section, Table

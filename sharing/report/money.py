@@ -1,8 +1,7 @@
 """How amounts stand in a report: in which currency, and how a sentence writes them. The engine computes in USD."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
+from datetime import date
 from typing import Protocol, TypeVar
 
 from sharing.report.content import Column
@@ -23,6 +22,11 @@ class ReportCurrency(Protocol):
     @property
     def rate(self) -> str:
         """The exchange rate with its source and day, as a sentence ends with it; empty for USD."""
+        ...
+
+    @property
+    def rate_on(self) -> date | None:
+        """The day of the exchange rate; None for USD and where somebody typed it."""
         ...
 
     def of(self, usd_amount: float) -> float:
@@ -48,6 +52,11 @@ class Dollars:
     def rate(self) -> str:
         """Empty: nothing is converted."""
         return ""
+
+    @property
+    def rate_on(self) -> None:
+        """None: nothing is converted."""
+        return None
 
     def of(self, usd_amount: float) -> float:
         """The amount as it is: it is in USD already."""

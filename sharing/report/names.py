@@ -1,7 +1,5 @@
 """What things of the catalogue are called; what it does not have is called by its id."""
 
-from __future__ import annotations
-
 from sizing.base.choices import DecidedBy
 from sizing.catalog import gpus
 from sizing.catalog.engines import engines

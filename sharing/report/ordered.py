@@ -1,7 +1,5 @@
 """What another scenario would lead to, in the words of a table."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from sharing.report.content import Column

@@ -1,7 +1,5 @@
 """The stages beside the language model: what each runs on and takes, and the whole with the language model."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from sharing.report.content import Bullets, Cell, Column, Fact, Facts, Section, Table

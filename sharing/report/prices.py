@@ -1,7 +1,5 @@
 """What of the money in a scenario and its plan a reader may see: all of it, what lists say, or nothing."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from sharing.form.link import COST_CHOICES

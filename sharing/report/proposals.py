@@ -1,13 +1,12 @@
 """Three proposals to decide between: lowest cost, the plan, and the plan that survives the loss of a system."""
 
-from __future__ import annotations
-
 from sharing.report.answer import layout
 from sharing.report.content import Block, Bullets, Cell, Column, Section, Table
 from sharing.report.money import amounts
 from sharing.report.names import engine_name, gpu_name, precision_name
 from sharing.report.subject import ReportSubject
 from sizing.base.deployed import Deployed
+from sizing.base.format import counted
 from sizing.base.result import Proposal
 from sizing.planning.price_basis import other_bases
 from sizing.planning.proposal_text import NAMES, balanced_of, chance, gives_up, made_of, room
@@ -53,6 +52,6 @@ def _row(subject: ReportSubject, one: Proposal) -> tuple[Cell, ...]:
 
 def _runs(deployed: Deployed, subject: ReportSubject) -> str:
     """ "3 instances (TP2) in FP8 on vLLM, H100 SXM"."""
-    instances = f"{deployed.instances:,} instance{'s' if deployed.instances > 1 else ''}"
+    instances = counted(deployed.instances, "instance")
     format_and_engine = f"{precision_name(deployed.weight_precision)} on {engine_name(deployed.engine)}"
     return f"{instances} ({layout(deployed)}), {format_and_engine}, {gpu_name(deployed.gpu, subject.question)}"

@@ -1,7 +1,5 @@
 """The six questions, with the answers of the scenario as a customer reads them."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 
 from sharing.report.asked import length_text, limits_text

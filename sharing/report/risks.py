@@ -1,7 +1,5 @@
 """What could go wrong: warnings, how wide the estimate is, single points of failure, and what was ruled out."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from sharing.report.answer import gpu_range

@@ -1,7 +1,5 @@
 """What moves the answer: each input alone between the ends of its range, what flips it, each promise relaxed."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 
 from sharing.report.content import Block, Cell, Chart, ChartSeries, Column, Paragraph, Section, Table

@@ -1,7 +1,5 @@
 """What the chapters of a report draw from: a scenario with its plan and cost, as far as they are released."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from functools import cached_property
 

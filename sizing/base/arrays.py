@@ -3,8 +3,6 @@
 Shapes are written (N,) for one number per row and (N, K) for one per row and point of a grid.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from dataclasses import Field, dataclass, fields
 from functools import cache

@@ -1,7 +1,5 @@
 """The one way to refuse a number that is not a number, not finite, or outside its range."""
 
-from __future__ import annotations
-
 import math
 from numbers import Real
 

@@ -1,7 +1,5 @@
 """What a scenario may choose from and an answer may say, each choice by the word that files and JSON have for it."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Literal, assert_never

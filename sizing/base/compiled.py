@@ -1,7 +1,5 @@
 """How the functions that numba compiles are compiled."""
 
-from __future__ import annotations
-
 import hashlib
 from pathlib import Path
 from typing import Any

@@ -4,8 +4,6 @@ As arrays, every step of it would write and read the whole table. Apart from :mo
 takes long to load.
 """
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -7,8 +7,6 @@ catalogue, the cost assumptions and the fitted efficiencies have files of their 
 reference lists these constants and those of the modules in its chapter "Constants".
 """
 
-from __future__ import annotations
-
 import csv
 from collections.abc import Mapping
 from dataclasses import dataclass

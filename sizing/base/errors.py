@@ -99,8 +99,7 @@ class UnknownName(SizingError):
     ) -> None:
         self.kind, self.name = kind, name
         self.nearest = list(nearest) or nearest_names(name, known, 3)
-        last = " or ".join(self.nearest[-2:])
-        hint = f" Did you mean {', '.join([*self.nearest[:-2], last])}?" if self.nearest else ""
+        hint = f" Did you mean {alternatives(self.nearest)}?" if self.nearest else ""
         if instead:
             hint = f" {instead}"
         reason = f" {why}" if why else ""
@@ -120,6 +119,11 @@ class InvalidTrace(SizingError):
 
     def __init__(self, problems: Sequence[str]) -> None:
         super().__init__(*problems)
+
+
+def alternatives(names: Sequence[str]) -> str:
+    """Names to choose between: "a, b or c"."""
+    return ", ".join([*names[:-2], " or ".join(names[-2:])])
 
 
 def nearest_names(name: str, known: Iterable[str], count: int = 2, *, cutoff: float = 0.55) -> list[str]:

@@ -4,8 +4,6 @@ The answer sentence, the pages and the reports all print through these functions
 everywhere. An unknown number is :data:`UNKNOWN`, never 0; a small one is never rounded down to 0.
 """
 
-from __future__ import annotations
-
 import math
 from enum import StrEnum
 

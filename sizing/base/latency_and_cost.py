@@ -1,12 +1,10 @@
 """Latency and cost of one deployment in an answer, and whom it serves."""
 
-from __future__ import annotations
-
 from typing import Annotated
 
 from commandline.percentiles import key_of
-from sizing.base.choices import PowerFrom, PriceBasis, PricedBy
-from sizing.base.quantity import Result, WithPercentiles, quantity
+from sizing.base.choices import PowerFrom, PriceBasis, PricedBy, Purchase
+from sizing.base.quantity import Result, WithPercentiles, is_none, quantity
 
 
 class Latency(WithPercentiles):
@@ -80,6 +78,14 @@ class Cost(Result):
     ] = "unknown"
     price_basis: Annotated[PriceBasis | None, quantity("Basis of the price", help="Retail, list, asp or other.")] = None
     price_dates: Annotated[tuple[str, ...], quantity("Dates of the price", help="Those of its sources.")] = ()
+    payment: Annotated[
+        Purchase | None,
+        quantity(
+            "Way to pay",
+            help="Reserved or spot, where the scenario asks for it; left out on demand and where it is bought.",
+            exclude_if=is_none,
+        ),
+    ] = None
     system_usd: Annotated[
         float | None,
         quantity(

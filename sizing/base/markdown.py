@@ -1,7 +1,5 @@
 """Text that Markdown shows as it is, wherever it is written: on a page, in a report, in a file beside it."""
 
-from __future__ import annotations
-
 import re
 
 _MARKUP = r"[\\`*_{}\[\]<>#$~|!&@]|(?<=\bwww)\."

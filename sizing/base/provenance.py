@@ -1,7 +1,5 @@
 """Where the numbers of an answer come from, as a value; :mod:`sizing.planning.sentences` puts it into words."""
 
-from __future__ import annotations
-
 from typing import Annotated, Literal
 
 from sizing.base.choices import DecidedBy, NotSimulated

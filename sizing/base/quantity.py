@@ -4,8 +4,6 @@ Tooltips, exports, the glossary and the methodology page are generated from :fun
 public result field lacks it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from typing import Annotated, Any, ClassVar, get_args
 

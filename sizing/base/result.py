@@ -28,14 +28,13 @@ class FixSection(StrEnum):
     WORKLOAD = "workload"
     LIMITS = "limits"
     DEPLOYMENT = "deployment"
+    COSTS = "costs"
 
 
 class Fix(Result):
     """A change to one scenario key that would remove a warning or make a candidate fit."""
 
-    key: Annotated[
-        str, quantity("Scenario key", help="Dotted path of the scenario key to change, e.g. limits.ttft_ms.")
-    ]
+    key: Annotated[str, quantity("Scenario key", help="Dotted path of the key to change, e.g. limits.ttft_ms.")]
     value: Annotated[
         bool | float | int | str | list[int] | list[str] | None,
         quantity("New value", help="The smallest change that helps."),
@@ -69,14 +68,14 @@ class PlanWarning(Result):
     fix: Annotated[Fix | None, quantity("Fix", help="A one-click remedy, when there is one.")] = None
 
 
-LeftOutKind = Literal["lossy_formats", "unmeasured_gpus"]
-"""Why plans were not considered: their weight format loses accuracy, or nobody published benchmarks of their GPU."""
+LeftOutKind = Literal["lossy_formats", "unmeasured_gpus", "on_demand"]
+"""Why plans were not considered: lossy weights, no published benchmarks of the GPU, no spot price where it is asked."""
 
 
 class LeftOut(Result):
     """The cheapest plan of a kind that was not considered, by the analytic screen."""
 
-    kind: Annotated[LeftOutKind, quantity("Kind", help="Why it was not considered: lossy_formats or unmeasured_gpus.")]
+    kind: Annotated[LeftOutKind, quantity("Kind", help="lossy_formats, unmeasured_gpus or on_demand.")]
     configuration: Annotated[str, quantity("Configuration", help="GPU, engine, weight format and parallelism.")]
     hardware_usd_per_month: Annotated[
         float,

@@ -1,7 +1,5 @@
 """What the prefix caches of a plan hold of sessions, as an answer states it."""
 
-from __future__ import annotations
-
 from typing import Annotated, Literal
 
 from sizing.base.choices import KvTier

@@ -1,7 +1,5 @@
 """Sharing a difference among what made it: the Shapley value of every cause, exactly."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import combinations

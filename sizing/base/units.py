@@ -3,8 +3,6 @@
 Inside the engine everything is in seconds, bytes, tokens, watts and USD; these turn it into what is asked and shown.
 """
 
-from __future__ import annotations
-
 # Definitions, and a year of 365 days.
 MS_PER_S = 1e3
 S_PER_MS = 1e-3

@@ -3,8 +3,6 @@
 The minor number rises with every change that moves a figure of an answer, the patch number with every other release.
 """
 
-from __future__ import annotations
-
 import re
 
 ENGINE_VERSION = "0.10.0"

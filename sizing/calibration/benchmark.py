@@ -1,7 +1,5 @@
 """The points of a benchmark as calibration points, and the calibration that they give a question."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache

@@ -1,7 +1,5 @@
 """A configuration that a benchmark has calibrated: which candidates it covers, its step times and intervals."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass, replace
 

@@ -8,8 +8,6 @@ from what all configurations of a deployment share (host, versions, settings, th
 carried over is at least all but two spreads of it: sign(r) x max(share x |r|, |r| - 2 x spread).
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from typing import ClassVar

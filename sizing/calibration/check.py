@@ -1,7 +1,5 @@
 """Predicted against measured, point by point of a benchmark: before calibration and after."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

@@ -7,8 +7,6 @@ cross-validated spreads of ``sizing.evidence.uncertainty``, the noise is how far
 curvature there gives the posterior spread, hence an interval narrower than before. Accuracy: ``docs/CALIBRATION.md``.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace

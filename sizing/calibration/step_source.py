@@ -1,7 +1,5 @@
 """Which source of step times answers for which candidate; the one used is named on every answer."""
 
-from __future__ import annotations
-
 from sizing.base.arrays import Floats
 from sizing.base.choices import StepTimesFrom
 from sizing.base.provenance import StepSource

@@ -3,8 +3,6 @@
 An adapter of rank r adds two thin matrices to each matrix W of d_in x d_out: r (d_in + d_out) values of 16 bit.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cache, lru_cache

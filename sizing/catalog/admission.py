@@ -1,7 +1,5 @@
 """How engines that evict admit requests: what they keep free of the KV cache for tokens yet to be generated."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 

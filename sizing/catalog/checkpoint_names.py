@@ -4,8 +4,6 @@
 words are data: ``checkpoint_names.yaml`` and the marks of each format in ``precisions.yaml``.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -9,8 +9,6 @@ or counted module by module from the checkpoint's own configuration, a row says 
 row for that alone.
 """
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass

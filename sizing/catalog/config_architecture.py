@@ -1,14 +1,12 @@
 """From config.json to :class:`Architecture`: which tensors the model has, family by family."""
 
-from __future__ import annotations
-
 from sizing.base.errors import InvalidModelConfig
 from sizing.catalog.config_fields import ConfigFields, checked_number, checked_whole
 from sizing.catalog.layer_plan import Layer, layer_plan
 from sizing.catalog.model import LatentAttention
 from sizing.catalog.model_families import family, model_families
 from sizing.catalog.parameter_count import CONSTANT_STATE, Architecture
-from sizing.catalog.recurrent_mixers import recurrent_mixer, state_heads
+from sizing.catalog.recurrent_mixers import inner_width, recurrent_mixer, state_heads
 
 MAX_WIDTH, MAX_HEADS, MAX_VOCAB, MAX_EXPERTS = 10**6, 10**5, 10**7, 10**5
 """Largest sizes read from a config.json. Chosen: because each is at least ten times the largest of
@@ -33,7 +31,7 @@ def architecture(fields: ConfigFields) -> Architecture:
         tied=_tied(fields, kind),
         position_table=(fields.whole("max_context", high=10**8) or 0) if kind in families.learned_positions else 0,
         mlp_matrices=_mlp_matrices(fields, kind),
-        gated_output=fields.flag("mla_use_output_gate")
+        gated_output=any(fields.flag(key) for key in ("mla_use_output_gate", "use_gqa_gate", "gated_mla"))
         or fields.flag("attn_output_gate", default=kind in families.gated_output),
         shared_kv=fields.flag("attention_k_eq_v"),
         latent=_latent(fields, _head_dim(fields, hidden, heads["heads"])),
@@ -42,9 +40,10 @@ def architecture(fields: ConfigFields) -> Architecture:
         query_rank=fields.whole("q_lora_rank", low=0, high=MAX_WIDTH) or hidden,
         **_indexer(fields, plan, compressed),
         recurrent=recurrent_mixer(fields, hidden, heads["heads"], kinds) if kinds & set(CONSTANT_STATE) else None,
-        shared_params=_shared_blocks(fields, hidden, plan, heads)
-        if any(layer.shared_weights for layer in plan)
-        else 0.0,
+        shared_params=_beside_layers(fields, hidden, plan, heads),
+        attention_expert=heads["kv_heads"] * heads["head_dim"] if kind == "jetmoe" else 0,
+        image_expert=_image_expert(fields),
+        ngram_table=_ngram_table(fields, hidden),
         dense_beside_experts=any(
             fields.flag(key) for key in ("enable_moe_block", "residual_moe", "parallel_attn_mlp_res")
         )
@@ -76,6 +75,8 @@ def _mlp_matrices(fields: ConfigFields, kind: str) -> int:
     families = model_families()
     if fields.raw("position_encoding_2d") is not None:
         return 2  # the first ChatGLM, whose type later ones share
+    if kind == "nomic_bert" and fields.given("activation_function"):
+        return 3 if "glu" in fields.text("activation_function") else 2
     if "glu" in fields.text("feed_forward_type") or fields.text("feed_forward_proj").startswith("gated"):
         return 3
     ungated = (
@@ -111,6 +112,37 @@ def _heads_of_state(fields: ConfigFields, hidden: int) -> dict[str, int]:
     count, dim = state_heads(fields, hidden)
     numbers = dict.fromkeys(("heads", "kv_heads", "swa_kv_heads"), count)
     return numbers | dict.fromkeys(("head_dim", "v_head_dim", "swa_head_dim", "swa_v_head_dim"), dim)
+
+
+def _beside_layers(fields: ConfigFields, hidden: int, plan: tuple[Layer, ...], heads: dict[str, int]) -> float:
+    """Weights beside the layers: shared blocks (Zamba), or gated memory units (SambaY), two projections each."""
+    if any(layer.shared_weights for layer in plan):
+        return _shared_blocks(fields, hidden, plan, heads)
+    if family(fields) not in model_families().decoder_decoder:
+        return 0.0
+    return float(sum(layer.mixer == "none" for layer in plan) * 2 * hidden * inner_width(fields, hidden))
+
+
+def _ngram_table(fields: ConfigFields, hidden: int) -> float:
+    """Weights of the tables of n-grams: of LongCat a multiple of the vocabulary as wide as the model; of Qwen4 in each
+    of ``ple_layer_ids`` a table a head, all together as wide as ``ple_embed_dim``.
+
+    Sources: meituan-longcat/LongCat-Flash-Lite (31.4 of 68.5 billion parameters), Qwen4ExpTextNGramEmbedding.
+    """
+    ratio = fields.raw("ngram_vocab_size_ratio")
+    if ratio is not None:
+        rows = checked_number("ngram_vocab_size_ratio", ratio, 0, 10**4) * fields.needed("vocab_size", high=MAX_VOCAB)
+        return rows * hidden
+    layers = len(fields.items("ple_layer_ids"))
+    rows = float(fields.whole("ngram_vocab_size_base", high=10**9) or 20_000_000) if layers else 0.0
+    return layers * rows * (fields.whole("ple_embed_dim", high=MAX_WIDTH) or hidden)
+
+
+def _image_expert(fields: ConfigFields) -> int:
+    """Width of the experts for images where a pair says both widths (ERNIE 4.5 VL); else 0."""
+    widths = fields.items("moe_intermediate_size")
+    pair = len(widths) == 2 and widths[0] != widths[1]
+    return checked_whole("moe_intermediate_size", widths[1], 1, 10**7) if pair else 0
 
 
 def _shared_blocks(fields: ConfigFields, hidden: int, plan: tuple[Layer, ...], heads: dict[str, int]) -> float:
@@ -158,9 +190,15 @@ def _heads(fields: ConfigFields, hidden: int, plan: tuple[Layer, ...]) -> dict[s
         "head_dim": global_dim or dim,
         "v_head_dim": global_dim or v_dim,
         "swa_kv_heads": fields.whole("swa_num_key_value_heads", high=MAX_HEADS) or kv_heads,
-        "swa_head_dim": fields.whole("swa_head_dim", high=MAX_WIDTH) or dim,
-        "swa_v_head_dim": fields.whole("swa_v_head_dim", high=MAX_WIDTH) or v_dim,
+        "swa_head_dim": fields.whole("swa_head_dim", high=MAX_WIDTH) or _split_width(fields, hidden) or dim,
+        "swa_v_head_dim": fields.whole("swa_v_head_dim", high=MAX_WIDTH) or _split_width(fields, hidden) or v_dim,
     }
+
+
+def _split_width(fields: ConfigFields, hidden: int) -> int:
+    """Width of a head in windows where their number alone is said to differ (Baichuan-M1), else 0."""
+    heads = None if fields.given("head_dim") else fields.whole("swa_num_attention_heads", high=MAX_HEADS)
+    return hidden // heads if heads else 0
 
 
 def _head_dim(fields: ConfigFields, hidden: int, heads: int) -> int:
@@ -233,6 +271,9 @@ def _mlp_widths(fields: ConfigFields, hidden: int, kind: str) -> dict[str, int]:
         raise InvalidModelConfig("config.json has experts but no num_experts_per_tok: say how many are used per token.")
     if experts > 1 and (per_token or 0) > experts:
         raise InvalidModelConfig(f"config.json uses {per_token:,} of {experts:,} experts: lower num_experts_per_tok.")
+    # Of the choices of LongCat-Flash some are experts that compute nothing, chosen as often as others on average.
+    zero = fields.whole("zero_expert_num", low=0, high=MAX_EXPERTS) or 0
+    per_token = max(1, round((per_token or 0) * experts / (experts + zero))) if zero and experts else per_token
     return {
         "intermediate": dense,
         "experts": experts if experts > 1 else 0,

@@ -3,8 +3,6 @@
 Every problem is an InvalidModelConfig with one sentence that says what to change.
 """
 
-from __future__ import annotations
-
 import json
 import math
 import re
@@ -176,7 +174,8 @@ class ConfigFields:
         for key in names:
             value = self.raw(key)
             if value is not None:
-                return checked_whole(key, _repeated(value, least=1 if fact == "experts" else 2), low, high)
+                value = _of_text(key, _repeated(value, least=1 if fact == "experts" else 2))
+                return checked_whole(key, value, low, high)
         stated = any(key in section for key in names for section in self.sections)
         if stated or (fact == "max_context" and len(self.sections) == 1):  # every published file says its own context
             return None
@@ -210,7 +209,16 @@ class ConfigFields:
         )
 
 
-_LANGUAGE_KEYS = ("text_config", "llm_config", "language_config", "thinker_config", "language_model", "llm", "text")
+_LANGUAGE_KEYS = (
+    "text_config",
+    "llm_config",
+    "language_config",
+    "thinker_config",
+    "language_model",
+    "llm",
+    "llm_cfg",
+    "text",
+)
 """Names that whole models give to the section of their language model, asked first."""
 _NO_LANGUAGE = re.compile(
     r"vision|visual|image|vit|audio|speech|sound|talker|token2wav|code2wav|vocoder|projector|quant|rope|draft|mtp"
@@ -239,7 +247,7 @@ def language_sections(config: Mapping[str, Any]) -> tuple[Mapping[str, Any], ...
     complete = [path for path in named if _has(path[0], "hidden_size") and _has(path[0], "layers")]
     if complete or named:
         return (complete or named)[0]
-    if _has(config, "hidden_size") or not candidates:
+    if (_has(config, "hidden_size") and _has(config, "layers")) or not candidates:
         return (config,)
     return candidates[0]
 
@@ -258,6 +266,11 @@ def _repeated(value: Any, *, least: int) -> Any:
     unchanged."""
     same = isinstance(value, list) and len(value) >= least and all(item == value[0] for item in value[1:])
     return value[0] if same else value
+
+
+def _of_text(key: str, value: Any) -> Any:
+    """The first of a pair that says how many experts, and how wide, serve text and images (ERNIE 4.5 VL)."""
+    return value[0] if key.startswith("moe_") and isinstance(value, list) and len(value) == 2 else value
 
 
 def checked_whole(name: str, value: Any, low: int, high: int) -> int:

@@ -1,7 +1,5 @@
 """Any model from its Hugging Face config.json: dense, MoE, MLA, sliding window, hybrid with linear or Mamba layers."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any

@@ -1,7 +1,5 @@
 """What a file is: which kind of model its ``architectures`` name, and which other files are taken for a config.json."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from typing import Any
@@ -19,7 +17,7 @@ _GENERATING = re.compile(r"(ForCausalLM|(?<!With)LMHeadModel|ForConditionalGener
 _READS_BOTH_WAYS = re.compile(r"(ForMaskedLM|EncoderModel|EncoderForMaskedLM)$|Bidirec|BiModel")
 """Classes whose tokens attend to what follows them, of any family: nothing can be generated token by token."""
 _SCORING = re.compile(
-    r"(ForSequenceClassification|ForTokenClassification|RewardModel|ForReward|ForQuestionAnswering|ForRanking|ForRetrieval)$"
+    r"(ForSequenceClassification|ForTokenClassification|RewardModel|ForReward|RewardModelWithGating|ForQuestionAnswering|ForRanking|ForRetrieval)$"
 )
 _DECODER_BODY = re.compile(
     r"^(Llama|Mistral|Mixtral|Qwen2|Qwen3|Gemma|Gemma2|Gemma3Text|Phi3|NVEmbed|OPT|GPTNeoX|Cohere)Model$"
@@ -97,10 +95,16 @@ def reject_other_files(config: Mapping[str, Any]) -> None:
             f"config.json says model_type “{shown(outer or kind)}”, whose layers are not understood: give the size of "
             "the model instead."
         )
-    if (fields.whole("loop_num_passes") or 1) > 1:
+    loops = next((key for key in _LOOPS if type(fields.raw(key)) is int and fields.raw(key) > 1), None)
+    if loops or (fields.whole("loop_num_passes") or 1) > 1:
         raise InvalidModelConfig(
-            "This model runs some layers several times (loop_num_passes): such models are not sized yet."
+            f"This model runs some layers several times ({loops or 'loop_num_passes'}): such models are not sized yet; "
+            "name one whose layers run once."
         )
+
+
+_LOOPS = ("num_loops", "loop_num", "total_ut_steps", "n_recurrent_loops", "num_recurrent_loops", "mean_recurrence")
+"""How often layers run: Nanbeige 4.2, IQuest-Coder, Ouro, Dory, Huginn. Each pass keeps keys and values of its own."""
 
 
 def _is_tokenizer(config: Mapping[str, Any]) -> bool:

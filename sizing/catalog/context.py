@@ -1,7 +1,5 @@
 """How far the authors of a model extend its context window, beyond what its configuration says."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from functools import cache
 

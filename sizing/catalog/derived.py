@@ -1,7 +1,5 @@
 """Published models that were made of larger ones: pruned, distilled, searched or 2:4-sparse, with scores of both."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from functools import cache
 from typing import Literal

@@ -1,18 +1,18 @@
 """What a configuration file or a name says of a model: the answer of ``python -m sizing model``."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
+from commandline.foreign_text import shown
 from sizing.base.format import large
 from sizing.base.quantity import Result, quantity
 from sizing.base.units import GB
 from sizing.catalog.config_json import model_from_config
+from sizing.catalog.encoders import reject_closed
 from sizing.catalog.model import Model, ModelKind
 from sizing.catalog.precisions import precisions
-from sizing.catalog.resolve import resolve_model
+from sizing.catalog.resolve import ResolvedModel, resolve_model
 
 
 class ModelDescription(Result):
@@ -93,14 +93,32 @@ def describe(given: str) -> ModelDescription:
 
 
 def describe_named(name: str) -> ModelDescription:
-    """The model of that name; no file is read, whatever the name. Raises UnknownName."""
+    """The model of that name; no file is read, whatever the name. Raises UnknownName, or InvalidScenario for a model
+    that only its provider can run."""
+    reject_closed(name)
     resolved = resolve_model(name)
     note = (resolved.note,) if resolved.note else ()
     if resolved.match not in ("id", "name"):
-        note = (f"“{resolved.name}” is taken for {resolved.model.id}", *note)
+        note = (f"“{resolved.name}” is taken for {resolved.model.id}", *note, *about_release(resolved))
     read = described(resolved.model)
     return read.model_copy(
         update={"weight_precision": resolved.weight_format.id, "assumptions": (*note, *read.assumptions)}
+    )
+
+
+def about_release(resolved: ResolvedModel) -> tuple[str, ...]:
+    """What is not known of the release that a name says; nothing where the catalogue knows it."""
+    words = " and ".join(f"“{shown(word)}”" for word in resolved.unknown_words)
+    context = resolved.model.max_context
+    if not words:
+        return ()
+    if context:
+        return (
+            f"The context window of {context:,} tokens is what the name says with {words}; nothing else is known of it",
+        )
+    return (
+        f"Nothing is known of {words} in the name: taken to have this architecture, and its context window is not "
+        "checked; give its config.json to be sure",
     )
 
 

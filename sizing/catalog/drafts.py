@@ -5,8 +5,6 @@ are right, and which engines run it.
 the mean tokens of one step, drafts that were right and the token that verified them.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache

@@ -4,8 +4,6 @@ Sources: modelling code of transformers 5.24 (bert, albert, t5, bart, whisper); 
 ``tests/sizing/catalog``.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any

@@ -3,8 +3,6 @@
 They are stages beside a language model. Each row of ``encoders.yaml`` is a published config.json, counted as any other.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -38,9 +36,13 @@ _WORDS: Mapping[EncoderUse, re.Pattern[str]] = MappingProxyType(
 families on Hugging Face do (2026-11-29). A reranker of a family of embedders is a reranker: the first counts. No guard
 is told by its name: many of them are language models."""
 
-_CLOSED = re.compile(r"(gpt-?(3\.5|4|5)|chatgpt|o[134](-|$)|claude|gemini)")
-"""How names begin of models that their makers offer by API alone (model pages of OpenAI, Anthropic and Google,
-2026-11-29). ``gpt2``, ``gpt-oss`` and Gemma are open and begin otherwise."""
+_CLOSED = re.compile(
+    r"(?:[a-z][a-z0-9]*\.)*(gpt-?(3\.5|4|5)|chatgpt|o[134](-|$)|claude|gemini|nova-(pro|lite|micro|premier)|titan-text|j2-"
+    r"|mistral-(large|small)-(instruct-)?2402|(mistral|magistral|devstral)-medium|codestral-25|qwen\d?(\.\d)?-(max|plus|turbo)|sonar)"
+)
+"""How names begin of models that their makers offer by API alone, behind what Amazon Bedrock puts before them (model
+pages of OpenAI, Anthropic, Google, Amazon, AI21, Mistral, Alibaba and Perplexity, 2026-11-29). ``gpt2``, ``gpt-oss``
+and Gemma are open and begin otherwise, and a name of the catalogue goes before."""
 
 _WIDTH_TO_DEPTH = 64
 """Width per layer of BERT base (768 / 12); of BERT large it is 43 (Devlin et al. 2019, section 3)."""
@@ -147,14 +149,27 @@ def reject_encoder(name: str) -> None:
             ],
             ["model"],
         )
-    if language is None and _CLOSED.match(_without_owner(name)):
-        raise InvalidScenario(
-            [
-                f"The weights of “{shown(name, LONGEST_NAME)}” are not published: only its provider serves it, and no "
-                "hardware can be sized for it. Choose an open model of the quality that you need."
-            ],
-            ["model"],
-        )
+    reject_closed(name)
+
+
+def is_closed(name: str) -> bool:
+    """Whether a name is of a model whose weights nobody can run, and of none of the catalogue, its date included."""
+    language = known_model(name)
+    return (language is None or bool(language.unknown_words)) and bool(_CLOSED.match(_without_owner(name)))
+
+
+def about_closed(name: str) -> str:
+    """What is said of a model that only its provider can run."""
+    return (
+        f"The weights of “{shown(name, LONGEST_NAME)}” are not published: only its provider serves it, and no hardware "
+        "can be sized for it. Choose an open model of the quality that you need."
+    )
+
+
+def reject_closed(name: str) -> None:
+    """Raise InvalidScenario for a model whose weights nobody can run."""
+    if is_closed(name):
+        raise InvalidScenario([about_closed(name)], ["model"])
 
 
 def _use_in(name: str) -> EncoderUse | None:

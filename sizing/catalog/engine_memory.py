@@ -4,8 +4,6 @@ What an engine leaves to its KV cache is a fraction of the memory less weights a
 it is a fraction of, and how much a step needs changed with almost every year of vLLM.
 """
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass
 from functools import cache

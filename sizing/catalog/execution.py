@@ -1,7 +1,5 @@
 """How an engine computes with narrow weights: multiplied as they are, or widened to 16 bit first."""
 
-from __future__ import annotations
-
 from sizing.catalog.engines import Engine
 from sizing.catalog.gpu import Gpu
 from sizing.catalog.precisions import WIDE_BYTES, Precision, compute_flops, wide_flops

@@ -3,8 +3,6 @@
 Field names are the column names of the CSV files in ``sizing/data``. None means that the source does not say.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from datetime import date as Day  # a field is called date
 from functools import cache

@@ -1,7 +1,5 @@
 """Reading the data files that ship with the product (``sizing/data``), and nothing else."""
 
-from __future__ import annotations
-
 import csv
 import hashlib
 import types

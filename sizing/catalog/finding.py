@@ -1,12 +1,11 @@
 """Models of the catalogue by what somebody types, as a picker shows them: ``python -m sizing models TEXT``."""
 
-from __future__ import annotations
-
 from typing import Annotated
 
 from sizing.base.format import large
 from sizing.base.quantity import Result, quantity
-from sizing.catalog.described import ModelDescription, describe_named, described
+from sizing.catalog.described import ModelDescription, about_release, describe_named, described
+from sizing.catalog.encoders import about_closed, is_closed
 from sizing.catalog.model_rows import models
 from sizing.catalog.resolve import known_model, nearest_models
 
@@ -37,12 +36,13 @@ def find_models(text: str) -> ModelsFound:
     query = text.strip()[:LONGEST_TEXT]
     words = query.lower().split()
     holding = [m for m in models().values() if all(word in m.id.lower() for word in words)][:MOST_LISTED]
-    known = known_model(query) if query else None
+    closed = is_closed(query)
+    known = known_model(query) if query and not closed else None
     return ModelsFound(
         query=query,
         taken_for=describe_named(query) if known else None,
         models=tuple(map(described, holding)),
-        nearest=() if known or holding else nearest_models(query),
+        nearest=() if known or holding or closed else nearest_models(query),
     )
 
 
@@ -54,8 +54,12 @@ def as_text(answer: ModelsFound) -> str:
 
 def summary(answer: ModelsFound) -> str:
     """One sentence on what the text means."""
-    if answer.taken_for:
-        return f"A scenario with this name is planned for {answer.taken_for.model}."
+    known = known_model(answer.query)
+    if answer.taken_for and known:
+        doubt = "".join(f" {sentence}." for sentence in about_release(known))
+        return f"A scenario with this name is planned for {answer.taken_for.model}.{doubt}"
+    if is_closed(answer.query):
+        return about_closed(answer.query)
     if answer.models:
         return f"Models of the catalogue whose names hold every word: {len(answer.models)}."
     hint = f" Did you mean {', '.join(answer.nearest)}?" if answer.nearest else ""

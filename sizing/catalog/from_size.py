@@ -1,7 +1,5 @@
 """A model of which only the size is public: a dense transformer of that size, with every assumption stated."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -4,8 +4,6 @@ As ``gguf-dump --json`` writes it, as Ollama's ``/api/show`` answers (``model_in
 Sources: gguf-py/gguf/constants.py of llama.cpp (names of keys and architectures), include/llama.h (``llama_ftype``).
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

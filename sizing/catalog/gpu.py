@@ -1,7 +1,5 @@
 """One accelerator as the engine sees it."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 
 from sizing.base.choices import FormFactor, HardwareStatus, Market

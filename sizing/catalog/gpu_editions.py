@@ -1,7 +1,5 @@
 """Which edition of an accelerator a name means: one product name is sold as several, each at a price of its own."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 

@@ -1,7 +1,5 @@
 """Families of accelerators: what is the same for every GPU of one generation."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """From the name of an accelerator that a person or a driver writes to the catalogue entry."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from functools import cache, lru_cache

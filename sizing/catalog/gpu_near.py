@@ -1,7 +1,5 @@
 """What is said of the name of an accelerator that the catalogue does not have: near names of its vendor, or why not."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass

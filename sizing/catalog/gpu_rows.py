@@ -1,7 +1,5 @@
 """Accelerators of the catalogue: ``gpus.csv`` as :class:`Gpu` values in bytes, FLOP/s and watts."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from functools import cache
 

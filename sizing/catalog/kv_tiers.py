@@ -1,7 +1,5 @@
 """Second tiers for the KV cache: how fast they are and what they cost, as published."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache

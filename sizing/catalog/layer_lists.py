@@ -4,8 +4,6 @@ Each reader knows one spelling and returns None where the file does not use it. 
 is none of them is refused: layers that are taken for others change memory by a factor.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from typing import Any, Literal
@@ -51,6 +49,7 @@ ATTENDING = (
     "full_attn_layers",
     "global_attn_idx",
     "hybrid_layer_ids",
+    "gqa_layers",
 )
 """Fields with the places of the layers that attend to everything, from 0; the others do what ``_others`` says."""
 
@@ -68,6 +67,7 @@ _OTHERWISE_READ = frozenset(
         *ATTENDING,
         "attn_type_list",
         "hybrid_layer_pattern",
+        "sliding_window_layers",
         "cross_attention_layers",
         "mamba_layers",
     }
@@ -95,10 +95,23 @@ def refuse_unknown_lists(fields: ConfigFields) -> None:
             )
 
 
+_SIZES_OF_STATE = (
+    "mamba_d_state",
+    "ssm_state_size",
+    "mamba_n_heads",
+    "mamba_num_heads",
+    "linear_num_value_heads",
+    "linear_attn_config",
+    "linear_num_heads",
+    "lru_width",
+    "conv_L_cache",
+)
+"""Fields that only models with layers of constant state have."""
+
+
 def refuse_unplaced_state(fields: ConfigFields) -> None:
     """Raise InvalidModelConfig for a file with the widths of Mamba layers that does not say which layers they are."""
-    sizes = ("mamba_d_state", "ssm_state_size", "mamba_n_heads", "mamba_num_heads", "linear_num_value_heads")
-    given = next((key for key in sizes if key in fields.inner and fields.given(key)), None)
+    given = next((key for key in _SIZES_OF_STATE if key in fields.inner and fields.given(key)), None)
     if given:
         raise InvalidModelConfig(
             f"config.json has {given}, of layers with a constant state, but does not say which layers: looked for "
@@ -110,7 +123,7 @@ def named(fields: ConfigFields, count: int) -> list[Mixer] | None:
     """One name per layer, or the names of a period."""
     for key in NAME_LISTS:
         if (names := fields.items(key)) and not fields.items("hybrid_layer_ids"):
-            return [_mixer(key, name) for name in names[:MAX_LAYERS]]
+            return _all_named(fields, key, names[:MAX_LAYERS])
     for key in CYCLES:
         if names := fields.items(key):
             period = [_mixer(key, name) for name in names[:MAX_LAYERS]]
@@ -120,6 +133,15 @@ def named(fields: ConfigFields, count: int) -> list[Mixer] | None:
                 "sliding" if local and at == "full" else at for at in (period[i % len(period)] for i in range(count))
             ]
     return _typed(fields)
+
+
+_IN_INKLING = {"hybrid_sliding": "sliding", "hybrid": "full"}
+"""What Inkling calls attention, beside which its layers have convolutions: no Mamba stands in them."""
+
+
+def _all_named(fields: ConfigFields, key: str, names: list[Any]) -> list[Mixer]:
+    own = _IN_INKLING if family(fields).startswith("inkling") else {}
+    return [_mixer(key, own.get(name, name) if isinstance(name, str) else name) for name in names]
 
 
 def _mixer(key: str, name: Any) -> Mixer:
@@ -161,6 +183,11 @@ def _others(fields: ConfigFields) -> Mixer:
     return "sliding" if fields.given("sliding_window") else "linear"
 
 
+def state_alone(fields: ConfigFields) -> bool:
+    """Whether a file of the first Mamba models (``ssm_cfg``) has no list of layers that attend, too."""
+    return "ssm_cfg" in fields.inner and not any(fields.items(key) for key in (*NAME_LISTS, *CYCLES, *ATTENDING))
+
+
 def by_rule(fields: ConfigFields, count: int) -> list[Mixer] | None:
     """Linear-attention and Mamba models: by interval, by period, or by 0/1 per layer."""
     interval = fields.whole("full_attention_interval", high=MAX_LAYERS)
@@ -181,12 +208,25 @@ def by_rule(fields: ConfigFields, count: int) -> list[Mixer] | None:
         return ["full" if i + 1 in full else "linear" for i in range(count)]
     if fields.items("attn_type_list"):
         return ["full" if kind else "linear" for kind in fields.items("attn_type_list")]
+    if fields.items("sliding_window_layers"):
+        return ["sliding" if i in fields.items("sliding_window_layers") else "full" for i in range(count)]
     if fields.items("hybrid_layer_pattern"):
         return ["sliding" if kind else "full" for kind in fields.items("hybrid_layer_pattern")]
     step = fields.whole("mamba_step", high=MAX_LAYERS)
     if step:
         return _plamo(fields, count, step)
+    if family(fields) in model_families().decoder_decoder:
+        return _sambay(fields, count)
     return None
+
+
+def _sambay(fields: ConfigFields, count: int) -> list[Mixer]:
+    """SambaY (Phi-4-mini-flash): Mamba and windows in turn, one full layer behind the middle, then layers that attend
+    to its keys and values, with gated memory units, which keep nothing, in place of Mamba (SambaYCache of its code)."""
+    step, half = fields.whole("mb_per_layer", high=MAX_LAYERS) or 2, count // 2
+    memory: tuple[Mixer, Mixer] = ("mamba", "none")
+    attends: tuple[Mixer, Mixer] = ("sliding", "full")
+    return [attends[i >= half] if i % step else memory[i > half] for i in range(count)]
 
 
 def _plamo(fields: ConfigFields, count: int, step: int) -> list[Mixer]:
@@ -246,7 +286,7 @@ def by_class(fields: ConfigFields, count: int) -> list[Mixer] | None:
     """The layers as the class of transformers lays them out where the file is silent, last of all."""
     for key in ("layer_types", "layers_block_type"):
         if names := fields.class_list(key, count):
-            mixers = [_mixer(key, name) for name in names]
+            mixers = _all_named(fields, key, names)
             # A window that the file sets to null is none, whatever the class lays out.
             return ["full" if mixer == "sliding" and not _has_window(fields) else mixer for mixer in mixers]
     return None

@@ -3,16 +3,22 @@
 The spellings of lists over layers: :mod:`sizing.catalog.layer_lists`.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 from typing import Any, Literal
 
 from sizing.base.errors import InvalidModelConfig
 from sizing.catalog.config_fields import ConfigFields, checked_number, checked_whole, field_names, reject
-from sizing.catalog.layer_lists import MAX_LAYERS, MIXER_READERS, Mixer, refuse_unknown_lists, refuse_unplaced_state
+from sizing.catalog.layer_lists import (
+    MAX_LAYERS,
+    MIXER_READERS,
+    Mixer,
+    refuse_unknown_lists,
+    refuse_unplaced_state,
+    state_alone,
+)
 from sizing.catalog.model_families import family, model_families
 
 Mlp = Literal["dense", "moe", "none"]
@@ -22,6 +28,7 @@ Mlp = Literal["dense", "moe", "none"]
 class Layer:
     """One layer; numbers of heads, their width and that of the MLP are set where layers differ (search, OpenELM).
 
+    ``square_matrices`` stand in place of attention or MLP that a search replaced by one matrix of the model's width.
     ``reuses_kv`` says that it attends to the keys and values of an earlier layer and caches none (Gemma 4 E2B, E4B,
     Hunyuan-Large). ``mamba_beside`` is a Mamba mixer in a layer that attends, too (Falcon-H1, Zamba); with
     ``shared_weights`` attention and MLP are those of a block that several layers apply, each with a cache of its own.
@@ -34,6 +41,7 @@ class Layer:
     kv_heads: int | None = None
     mlp_width: int | None = None
     compress_ratio: int | None = None
+    square_matrices: int = 0
     reuses_kv: bool = False
     mamba_beside: bool = False
     shared_weights: bool = False
@@ -57,6 +65,8 @@ def layer_plan(fields: ConfigFields) -> tuple[Layer, ...]:
     count = fields.needed("layers", high=MAX_LAYERS)
     refuse_unknown_lists(fields)
     mixers = _mixers(fields, count)
+    if len(mixers) - count in _predicting(fields):
+        mixers = mixers[:count]
     if len(mixers) != count:
         raise InvalidModelConfig(
             f"config.json lists {len(mixers)} layer types for {count} layers: make them and num_hidden_layers agree."
@@ -67,10 +77,18 @@ def layer_plan(fields: ConfigFields) -> tuple[Layer, ...]:
     return _reusing_kv(fields, _differing(fields, layers))
 
 
+_PREDICTING = ("num_nextn_predict_layers", "num_mtp_modules", "mtp_num_hidden_layers", "num_mtp_layers")
+
+
+def _predicting(fields: ConfigFields) -> set[int]:
+    """How many layers that predict further tokens a list may hold behind those of the model (Step 3.5: 48 for 45)."""
+    return {number for key in _PREDICTING if (number := fields.whole(key, low=0, high=100))}
+
+
 def _mixers(fields: ConfigFields, count: int) -> list[Mixer]:
     """What mixes tokens in each layer, by the first spelling that the file uses."""
     kind = family(fields)
-    if kind in model_families().attention_free or "ssm_cfg" in fields.inner:
+    if kind in model_families().attention_free or state_alone(fields):
         return ["linear" if kind.startswith("rwkv") else "mamba"] * count
     if kind in model_families().parallel_mamba:
         return ["hybrid"] * count
@@ -83,6 +101,8 @@ def _mixers(fields: ConfigFields, count: int) -> list[Mixer]:
     if mixers is None:
         refuse_unplaced_state(fields)
         mixers = ["full"] * count
+    if kind in model_families().last_full:
+        mixers[-1:] = ["full"]
     crossing = fields.items("cross_attention_layers") or fields.class_list("cross_attention_layers", count)
     return ["cross" if i in crossing else mixer for i, mixer in enumerate(mixers)]
 
@@ -92,7 +112,7 @@ def _layer(fields: ConfigFields, mixer: Mixer, mlp: Mlp) -> Layer:
     zamba = family(fields) in model_families().shared_blocks
     if mixer == "hybrid":
         return Layer(mixer="full", mlp=mlp, mamba_beside=True, shared_weights=zamba)
-    alone = zamba or family(fields) in model_families().attention_free or "ssm_cfg" in fields.inner
+    alone = zamba or family(fields) in model_families().attention_free or state_alone(fields)
     return Layer(mixer=mixer, mlp="none" if alone else mlp)
 
 
@@ -110,8 +130,19 @@ def _differing(fields: ConfigFields, plan: list[Layer]) -> list[Layer]:
         )
         for i, layer in enumerate(plan)
     ]
+    of_windows = _heads_in_windows(fields)
+    if of_windows and not heads:
+        differing = [replace(at, heads=of_windows) if at.mixer == "sliding" else at for at in differing]
     overrides = {str(key): one for key, one in fields.section("per_layer_config").items() if isinstance(one, Mapping)}
     return [_overridden(layer, overrides.get(str(i), overrides.get(f"{i:02}"))) for i, layer in enumerate(differing)]
+
+
+def _heads_in_windows(fields: ConfigFields) -> int | None:
+    """Heads of layers inside a window where the file says them apart (Step 3.5, Baichuan-M1, MiMo-V2)."""
+    other = fields.section("attention_other_setting")
+    if other.get("attention_type") == "sliding_attention" and other.get("num_attention_heads") is not None:
+        return checked_whole("attention_other_setting.num_attention_heads", other["num_attention_heads"], 1, 10**5)
+    return fields.whole("swa_num_attention_heads", high=10**5)
 
 
 _OVERRIDES = {
@@ -134,6 +165,8 @@ def _listed(fields: ConfigFields, names: Sequence[str], plan: list[Layer]) -> li
     for key in names:
         numbers = fields.items(key)
         if numbers:
+            if len(numbers) - len(plan) in _predicting(fields):
+                numbers = numbers[: len(plan)]
             if len(numbers) != len(plan):
                 raise InvalidModelConfig(
                     f"config.json lists {len(numbers)} {key} for {len(plan)} layers: make it and the layers agree."
@@ -159,9 +192,10 @@ def _multiplied(fields: ConfigFields, count: int) -> list[int]:
 def _reusing_kv(fields: ConfigFields, plan: list[Layer]) -> tuple[Layer, ...]:
     """The last ``num_kv_shared_layers`` layers reuse earlier keys and values; with ``use_double_wide_mlp`` their MLP is
     twice as wide (Gemma4TextMLP of transformers). With ``use_cla`` all but every ``cla_share_factor``-th layer reuse
-    those of the layer before (cross-layer attention of Hunyuan-Large)."""
+    those of the layer before (cross-layer attention of Hunyuan-Large). In a decoder-decoder (SambaY) the second half
+    attends to the one full layer between both."""
     shared = fields.whole("num_kv_shared_layers", low=0, high=MAX_LAYERS) or 0
-    first = len(plan) - shared
+    first = len(plan) // 2 + 2 if family(fields) in model_families().decoder_decoder else len(plan) - shared
     wide = 2 * (fields.whole("intermediate_size") or 0) if fields.flag("use_double_wide_mlp") else None
     factor = fields.whole("cla_share_factor", high=MAX_LAYERS) or 1
     if not fields.flag("use_cla", default=fields.raw("use_cla") is None):
@@ -191,15 +225,31 @@ def _from_blocks(fields: ConfigFields) -> tuple[Layer, ...] | None:
         return tuple(BLOCK_LETTERS[letter] for letter in letters)
     if fields.items("block_configs"):
         return tuple(_searched_block(fields, block) for block in fields.items("block_configs")[:MAX_LAYERS])
-    if fields.items("compress_ratios"):
+    if compressed := _compress_ratios(fields):
         count = fields.needed("layers", high=MAX_LAYERS)
-        ratios = [checked_whole("compress_ratios", r, 0, 1 << 20) for r in fields.items("compress_ratios")[:count]]
+        ratios = [checked_whole("compress_ratios", r, 0, 1 << 20) for r in compressed[:count]]
         mlps = _mlps(fields, len(ratios))
         return tuple(
             Layer(mixer="full" if ratio else "sliding", mlp=mlp, compress_ratio=ratio)
             for ratio, mlp in zip(ratios, mlps, strict=True)
         )
     return None
+
+
+_COMPRESSION = {"compressed_sparse_attention": 4, "heavily_compressed_attention": 128}
+"""What transformers calls the two ratios of DeepSeek-V4, which ``compress_rates`` may change."""
+
+
+def _compress_ratios(fields: ConfigFields) -> list[Any]:
+    """Tokens that share a cached entry in each layer, 0 for a window alone; empty where nothing is compressed."""
+    names = fields.items("layer_types")
+    if fields.items("compress_ratios") or not any(isinstance(name, str) and name in _COMPRESSION for name in names):
+        return fields.items("compress_ratios")
+    rates = {**_COMPRESSION, **fields.section("compress_rates"), "sliding_attention": 0}
+    strange = next((name for name in names if name not in rates), None)
+    if strange is not None:
+        reject("layer_types", strange, f"one of {', '.join(rates)}")
+    return [rates[name] for name in names]
 
 
 def _searched_block(fields: ConfigFields, block: Any) -> Layer:
@@ -221,43 +271,77 @@ def _searched_block(fields: ConfigFields, block: Any) -> Layer:
     width = None if mult is None else -(-int(2 * checked_number("ffn_mult", mult, 0, 100) * hidden / 3) // 256) * 256
     if ffn.get("intermediate_size") is not None:
         width = checked_whole("intermediate_size", ffn["intermediate_size"], 1, 10**7)
+    matrices = sum(part.get("replace_with_linear") is True for part in (attention, ffn))
+    if width is None and not (ffn.get("no_op") or ffn.get("replace_with_linear")):
+        raise InvalidModelConfig(
+            "config.json has a block_configs entry whose ffn says neither ffn_mult nor intermediate_size: such blocks "
+            "are not understood; give the size of the model instead."
+        )
     return Layer(
         mixer="none" if attention.get("no_op") or kv_heads is None else "full",
         mlp="none" if ffn.get("no_op") or width is None else "dense",
         kv_heads=kv_heads,
         mlp_width=width,
+        square_matrices=matrices,
     )
 
 
 def _mlps(fields: ConfigFields, count: int) -> list[Mlp]:
     """Which layers route tokens to experts; all dense when the file names no experts."""
     ffn = fields.section("ffn_config")
-    has_experts = fields.whole("experts", low=0, high=10**5) or ffn.get("moe_num_experts")
+    has_experts = (fields.whole("experts", low=0, high=10**5) or 0) > 1 or ffn.get("moe_num_experts")
     if not has_experts or fields.raw("is_moe") is False:
         return ["dense"] * count
+    return _listed_mlps(fields, count) or _mlps_by_rule(fields, count)
+
+
+_MLP_LISTS: tuple[tuple[str, tuple[str | int, ...]], ...] = (
+    ("mlp_layer_types", ("sparse", "moe", "hash_moe")),
+    ("moe_layer_freq", (1, True)),
+    ("is_moe_layer", (1, True)),
+)
+"""Fields with one entry per layer, and those that mean experts."""
+
+
+def _listed_mlps(fields: ConfigFields, count: int) -> list[Mlp] | None:
+    """Which layers have experts where a list says it: first of the file, under any name, then of its class."""
     places = fields.text("moe_layers_enum").replace(" ", "")
     if places and re.fullmatch(
         r"\d{1,4}(,\d{1,4})*", places
     ):  # Step-3 writes the places of its routed layers as a text
         routed_at = {int(place) for place in places.split(",")}
         return ["moe" if i in routed_at else "dense" for i in range(count)]
-    for key, routed in (("mlp_layer_types", ("sparse", "moe")), ("moe_layer_freq", (1, True))):
-        listed = fields.items(key) or fields.class_list(key, count)
-        if len(listed) >= count and set(map(str, listed)) <= {*map(str, routed), "dense", "0", "False"}:
-            return ["moe" if kind in routed else "dense" for kind in listed[:count]]
-    moe = [i >= (fields.whole("leading_dense_layers", low=0, high=MAX_LAYERS) or 0) for i in range(count)]
+    of_file = ((fields.items(key), routed) for key, routed in _MLP_LISTS)
+    of_class = ((fields.class_list(key, count), routed) for key, routed in _MLP_LISTS)  # notes what counted: asked last
+    return next((mlps for listed, routed in chain(of_file, of_class) if (mlps := _routed(listed, routed, count))), None)
+
+
+def _routed(listed: list[Any], routed: tuple[str | int, ...], count: int) -> list[Mlp] | None:
+    """Experts where a list has one of the ``routed`` entries; None where it says something else."""
+    if len(listed) < count or not set(map(str, listed)) <= {*map(str, routed), "dense", "0", "False"}:
+        return None
+    return ["moe" if kind in routed else "dense" for kind in listed[:count]]
+
+
+def _mlps_by_rule(fields: ConfigFields, count: int) -> list[Mlp]:
+    """Which layers have experts by place: behind the dense ones, every so many, within a range."""
+    first = fields.whole("leading_dense_layers", low=0, high=MAX_LAYERS) or 0
     start = fields.whole("moe_layer_start_index", low=0, high=MAX_LAYERS) or 0
-    step = fields.whole("interleave_moe_layer_step", high=MAX_LAYERS)
-    step = step or fields.whole("decoder_sparse_step", high=MAX_LAYERS)
-    period = fields.whole("expert_layer_period", high=MAX_LAYERS)
+    end = fields.whole("moe_layer_end_index", low=-1, high=MAX_LAYERS)
+    last = count - 1 if end is None or end < 0 else end
+    steps = ("interleave_moe_layer_step", "decoder_sparse_step", "moe_layer_interval", "moe_every_n_layers")
+    step = next((n for key in steps if (n := fields.whole(key, high=MAX_LAYERS))), 1)
+    # DeepSeek counts from the first layer; a list is read already.
+    every = fields.whole("moe_layer_freq", low=0, high=MAX_LAYERS) if type(fields.raw("moe_layer_freq")) is int else 1
+    period = fields.whole("expert_layer_period", high=MAX_LAYERS) or 1
     offset = fields.whole("expert_layer_offset", low=0, high=MAX_LAYERS) or 0
     dense_only = fields.items("mlp_only_layers")
     return [
         "moe"
-        if moe[i]
-        and i >= start
-        and (step is None or (i + 1) % step == 0)
-        and (period is None or i % period == offset)
+        if max(first, start) <= i <= last
+        and (i + 1) % step == 0
+        and i % (every or 1) == 0
+        and (period == 1 or i % period == offset)
         and i not in dense_only
         else "dense"
         for i in range(count)

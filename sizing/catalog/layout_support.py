@@ -4,8 +4,6 @@ TP divides the attention heads, KV heads are copied where it exceeds them (vLLM 
 ``models/llama.py``); pipeline stages and expert parallelism are as each engine has them (``engine_layouts.csv``).
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import chain
@@ -77,6 +75,8 @@ class LayoutSupport:
         """What the engine says of it."""
         tp, pp, ep, dp = degrees
         out = []
+        if tp > 1:
+            out.append(self._tensor)
         if pp > 1:
             out.append(self._pipeline)
             if self.speculates:
@@ -95,10 +95,15 @@ class LayoutSupport:
         return worst_of(parts, self.base)
 
     @property
-    def unknown_aspects(self) -> tuple[bool, bool, bool]:
-        """Whether nobody says that it runs in pipeline stages, with experts spread, with attention-DP ranks."""
-        aspects = (self._pipeline, self._experts, self._ranks)
+    def unknown_aspects(self) -> tuple[bool, bool, bool, bool]:
+        """Whether nobody says that it runs with tensor parallelism, in pipeline stages, with experts spread, with
+        attention-DP ranks."""
+        aspects = (self._tensor, self._pipeline, self._experts, self._ranks)
         return tuple(stated.status == "unknown" for stated in aspects)  # type: ignore[return-value]
+
+    @cached_property
+    def _tensor(self) -> Support:
+        return self._aspect("tensor")
 
     @cached_property
     def _pipeline(self) -> Support:

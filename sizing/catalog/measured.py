@@ -1,7 +1,5 @@
 """What performance measurements have been published of; the accuracy of anything else is less well known."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from functools import cache
 from types import MappingProxyType

@@ -1,7 +1,5 @@
 """One language model as the engine sees it: the numbers that decide memory and step time."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Literal
 

@@ -1,7 +1,6 @@
 """What a model family does where its config.json is silent; the facts are in ``model_families.yaml``."""
 
-from __future__ import annotations
-
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
@@ -26,6 +25,8 @@ class ModelFamilies:
     parallel_mamba: frozenset[str]
     shared_blocks: frozenset[str]
     doubled_layers: frozenset[str]
+    decoder_decoder: frozenset[str]
+    last_full: frozenset[str]
     sliding_pattern: Mapping[str, int]
     full_interval: Mapping[str, int]
     full_first: Mapping[str, int]
@@ -57,4 +58,21 @@ def model_families() -> ModelFamilies:
 def family(fields: ConfigFields) -> str:
     """The ``model_type`` of the language model, in lower case ("" when the file does not say)."""
     inner = fields.inner.get("model_type")
-    return inner.lower() if isinstance(inner, str) else fields.text("model_type")
+    return (inner.lower() if isinstance(inner, str) else fields.text("model_type")) or _of_class(fields)
+
+
+_CLASS_ENDING = re.compile(r"(ForCausalLM|ForConditionalGeneration|LMHeadModel|Model)$")
+
+
+def _of_class(fields: ConfigFields) -> str:
+    """The known type that the first class in ``architectures`` is called after; "" where there is none."""
+    classes = fields.items("architectures")
+    name = classes[0] if classes and isinstance(classes[0], str) else ""
+    return _by_letters().get(_CLASS_ENDING.sub("", name).lower(), "")
+
+
+@cache
+def _by_letters() -> Mapping[str, str]:
+    """Known types by their letters and digits alone, as names of classes have them."""
+    families = model_families()
+    return {re.sub(r"[^a-z0-9]", "", kind): kind for kind in sorted(families.known | families.not_counted)}

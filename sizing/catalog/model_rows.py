@@ -4,8 +4,6 @@ The file holds facts (config.json of the vendors); what follows from a rule is d
 said in ``Model.assumptions``.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from functools import cache
 from types import MappingProxyType

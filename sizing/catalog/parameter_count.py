@@ -4,8 +4,6 @@ Sources of the shapes: the modelling code of transformers 5.23 and of the models
 the parameter counts of the catalogue (``tests/sizing/catalog``). Norm weights and biases are below 0.1 % and left out.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from sizing.catalog.layer_plan import Layer
@@ -35,6 +33,9 @@ class Architecture:
     layers that have one projection for key and value.
     ``embedding_width`` is the model's unless a matrix stands between (ALBERT, OPT-350M).
     ``shared_params`` are weights that stand beside the layers: blocks that several apply (Zamba), with their adapters.
+    ``attention_expert`` is the width of query and output of one expert that attends (JetMoE: keys and values are common
+    to them); ``image_expert`` that of experts of their own for images, of which no token of text uses one.
+    ``ngram_table`` are weights looked up by the tokens before this one (LongCat-Flash-Lite, Qwen3.8-Flash-Next).
     ``layer_input`` is the width of an embedding of its own that each layer adds, from a table of ``layer_input_vocab``.
     """
 
@@ -74,6 +75,9 @@ class Architecture:
     layer_input_vocab: int = 0
     shared_params: float = 0.0
     shared_query: int = 0
+    attention_expert: int = 0
+    image_expert: int = 0
+    ngram_table: float = 0.0
 
 
 def attention_params(a: Architecture, layer: Layer) -> float:
@@ -95,6 +99,8 @@ def attention_params(a: Architecture, layer: Layer) -> float:
     dim, v_dim = (layer.head_dim or dim), (layer.head_dim or v_dim)
     value = 0 if a.shared_kv and not sliding else kv_heads * v_dim
     query = heads * dim * (2 if a.gated_output else 1)
+    if a.attention_expert:
+        return float(h * (kv_heads * dim + value))
     if a.shared_query:  # Step-3: a low-rank query, one KV head
         return float(a.shared_query * (h + query) + h * (kv_heads * dim + value) + heads * v_dim * h)
     if layer.reuses_kv:
@@ -120,8 +126,13 @@ def compressed_attention_params(a: Architecture, ratio: int) -> float:
 
 
 def expert_params(a: Architecture) -> float:
-    """Weights of one routed expert; its input may be narrower than the model (latent experts)."""
-    return float(a.mlp_matrices * a.expert_hidden * a.moe_intermediate)
+    """Weights of one routed expert, its attention included; its input may be narrower than the model."""
+    return float(a.mlp_matrices * a.expert_hidden * a.moe_intermediate + 2 * a.hidden * a.attention_expert)
+
+
+def image_expert_params(a: Architecture) -> float:
+    """Weights of the experts of one layer that only images use, as many as serve text."""
+    return float(a.experts * a.mlp_matrices * a.expert_hidden * a.image_expert)
 
 
 def mlp_params(a: Architecture, layer: Layer) -> float:
@@ -134,7 +145,7 @@ def mlp_params(a: Architecture, layer: Layer) -> float:
     latent = 2 * a.hidden * a.expert_hidden if a.expert_hidden != a.hidden else 0
     shared = a.mlp_matrices * a.hidden * a.shared_intermediate
     routed = a.experts * (expert_params(a) + a.hidden)
-    return routed + shared + latent + (dense if a.dense_beside_experts else 0.0)
+    return routed + shared + latent + image_expert_params(a) + (dense if a.dense_beside_experts else 0.0)
 
 
 def mixer_params(a: Architecture, layer: Layer) -> float:
@@ -143,7 +154,7 @@ def mixer_params(a: Architecture, layer: Layer) -> float:
         attention_params(a, layer) if layer.mixer in ("full", "sliding", "cross") and not layer.shared_weights else 0.0
     )
     has_state = layer.mixer in CONSTANT_STATE or layer.mamba_beside
-    return mixer + (a.recurrent.params if has_state and a.recurrent else 0.0)
+    return mixer + (a.recurrent.params if has_state and a.recurrent else 0.0) + layer.square_matrices * a.hidden**2
 
 
 def total_params(a: Architecture) -> float:
@@ -163,14 +174,15 @@ def total_params(a: Architecture) -> float:
 
 
 def lookup_params(a: Architecture) -> float:
-    """Weights of the per-layer embeddings: looked up, not multiplied."""
-    return float(a.layer_input_vocab * a.layer_input * len(a.plan))
+    """Weights of the per-layer embeddings and of n-grams: looked up, not multiplied."""
+    return float(a.layer_input_vocab * a.layer_input * len(a.plan)) + a.ngram_table
 
 
 def active_params(a: Architecture) -> float:
     """Weights used for one token: all but the routed experts that are not chosen."""
     moe_layers = sum(layer.mlp == "moe" for layer in a.plan)
-    return total_params(a) - moe_layers * (a.experts - a.experts_per_token) * expert_params(a)
+    idle = (a.experts - a.experts_per_token) * expert_params(a) + image_expert_params(a)
+    return total_params(a) - moe_layers * idle
 
 
 INDEXED_RATIO = 4

@@ -3,8 +3,6 @@
 Sources: mistral_inference.args and vLLM's transformers_utils/configs/mistral.py; llama.model.ModelArgs of Meta.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

@@ -1,12 +1,13 @@
 """How rented instances may be paid for: a term is a row here, and everything that tells terms apart asks this table."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import cache
 from typing import get_args
 
 from sizing.base.choices import HybridBase, Purchase
+from sizing.catalog.facts import tco
+from sizing.catalog.files import read_yaml
 from sizing.catalog.system import CloudInstance
 
 
@@ -59,6 +60,17 @@ TERMS: Mapping[Purchase, PaymentTerm] = {
     ),
 }
 """Every term, in the order in which they are offered."""
+
+
+@cache
+def usual_discount_percent(purchase: Purchase) -> float:
+    """What a commitment takes off the price on demand, where a provider does not list it. Source: tco.csv."""
+    fact = read_yaml("cost_assumptions.yaml")["constants"][TERMS[purchase].discount]["fact"]
+    keys = fact["category"], fact["item"], fact["region"]
+    discount = next(one for one in tco() if (one.category, one.item, one.region) == keys)
+    assert discount.typical is not None, f"tco.csv: {discount.item} has no typical value"
+    return discount.typical
+
 
 ASSUMED: Mapping[str, str] = {term.discount or term.allowance: term.assumed for term in TERMS.values() if term.assumed}
 """The constants of terms, and what they are called."""

@@ -5,8 +5,6 @@ Sources: transformers.utils.quantization_config 5.24, vLLM 0.33.0 (model_executo
 NVIDIA ModelOpt and AutoRound, as their checkpoints write it.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import replace

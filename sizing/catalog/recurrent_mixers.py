@@ -5,8 +5,6 @@ State = recurrent matrix + convolution window, in values per layer and sequence.
 transformers 5.23 (qwen3_next, nemotron_h, jamba), moonshotai Kimi-Linear and MiniMax-Text-01.
 """
 
-from __future__ import annotations
-
 from sizing.base.errors import InvalidModelConfig
 from sizing.catalog.config_fields import ConfigFields, checked_whole
 from sizing.catalog.model_families import family
@@ -27,7 +25,7 @@ def recurrent_mixer(fields: ConfigFields, hidden: int, heads: int, kinds: frozen
         return _gated_linear_recurrence(fields, hidden, heads)
     if fields.whole("linear_num_value_heads"):
         return _gated_delta_net(fields, hidden)
-    if fields.section("linear_attn_config"):
+    if fields.section("linear_attn_config") or fields.given("kda_lower_bound"):
         return _kimi_delta_attention(fields, hidden, heads)
     if kind == "plamo2":
         return _plamo(fields, hidden)
@@ -44,7 +42,7 @@ def recurrent_mixer(fields: ConfigFields, hidden: int, heads: int, kinds: frozen
     return Recurrent(params=float(5 * hidden * heads * dim), state=float(heads * dim * dim))
 
 
-_FIRST_MAMBA = frozenset({"mamba", "falcon_mamba", "zamba", "jamba"})
+_FIRST_MAMBA = frozenset({"mamba", "falcon_mamba", "zamba", "jamba", "phi4flash"})
 
 
 def _is_second(fields: ConfigFields, kind: str) -> bool:
@@ -60,7 +58,7 @@ def state_heads(fields: ConfigFields, hidden: int) -> tuple[int, int]:
     """Heads of a model without attention and their width, by which engines split its layers: those of Mamba 2 or RWKV,
     of Mamba 1 its channels in groups of 64 (chosen: the width of a head of Mamba 2)."""
     width = fields.whole("head_dim", high=WIDE) or fields.whole("headdim", high=WIDE) or 64
-    inner = hidden if family(fields).startswith("rwkv") else _inner(fields, hidden)
+    inner = hidden if family(fields).startswith("rwkv") else inner_width(fields, hidden)
     return fields.whole("num_heads", high=WIDE) or max(1, inner // width), width
 
 
@@ -113,9 +111,12 @@ def _plamo(fields: ConfigFields, hidden: int) -> Recurrent:
     return Recurrent(params=float(params), state=inner * size + window, convolution=window)
 
 
-def _inner(fields: ConfigFields, hidden: int) -> int:
+def inner_width(fields: ConfigFields, hidden: int) -> int:
     """Inner width of a Mamba mixer: as given, else a multiple of the model's."""
     given = fields.whole("mamba_d_ssm", high=WIDE) or fields.whole("d_inner", high=WIDE)
+    given = given or _of_state_space(fields, "d_inner", 0) or None
+    if family(fields) in ("mamba", "falcon_mamba") and fields.given("intermediate_size"):
+        given = fields.whole("intermediate_size")  # which Falcon Mamba publishes beside another ``expand``
     factors = (fields.whole(key, high=100) for key in ("mamba_expand", "expand"))
     return given or hidden * (next(filter(None, factors), None) or _of_state_space(fields, "expand", 2))
 
@@ -123,7 +124,7 @@ def _inner(fields: ConfigFields, hidden: int) -> int:
 def _of_state_space(fields: ConfigFields, key: str, unsaid: int) -> int:
     """A number of ``ssm_cfg``, the section of the first published Mamba models."""
     value = fields.section("ssm_cfg").get(key, unsaid)
-    return checked_whole(f"ssm_cfg.{key}", value, 1, WIDE)
+    return checked_whole(f"ssm_cfg.{key}", value, min(1, unsaid), WIDE)
 
 
 def _gated_delta_net(fields: ConfigFields, hidden: int) -> Recurrent:
@@ -142,15 +143,22 @@ def _gated_delta_net(fields: ConfigFields, hidden: int) -> Recurrent:
 
 
 def _kimi_delta_attention(fields: ConfigFields, hidden: int, heads: int) -> Recurrent:
-    """Kimi Linear (KDA): query, key, value, output, and two gates that are full rank or of head width."""
-    section = fields.section("linear_attn_config")
+    """Kimi Linear and Ling 3 (KDA): query, key, value, output, and two gates that are full rank or of head width."""
+    section = fields.section("linear_attn_config") or {
+        "num_heads": fields.raw("linear_num_heads") or heads,
+        "head_dim": fields.raw("linear_head_dim") or fields.raw("head_dim") or 128,
+        "short_conv_kernel_size": fields.raw("short_conv_kernel_size") or fields.raw("linear_conv_kernel_dim") or 4,
+    }
     count = checked_whole("linear_attn_config.num_heads", section.get("num_heads", heads), 1, WIDE)
     dim = checked_whole("linear_attn_config.head_dim", section.get("head_dim", 128), 1, WIDE)
     kernel = checked_whole("short_conv_kernel_size", section.get("short_conv_kernel_size", 4), 1, 1000)
     width = count * dim
-    low_rank_gate = hidden * dim + dim * width
-    output_gate = hidden * width if section.get("use_full_rank_gate") is True else low_rank_gate
-    params = 4 * hidden * width + low_rank_gate + output_gate + hidden * count + 3 * width * kernel
+    low_rank, full = hidden * dim + dim * width, hidden * width
+    both_full = fields.flag("no_kda_lora") or fields.flag("kda_use_full_proj")
+    gates = (full if both_full else low_rank) + (
+        full if both_full or section.get("use_full_rank_gate") is True else low_rank
+    )
+    params = 4 * hidden * width + gates + hidden * count + 3 * width * kernel
     window = float(3 * width * (kernel - 1))
     return Recurrent(params=float(params), state=count * dim * dim + window, convolution=window)
 
@@ -161,10 +169,10 @@ def _mamba2(fields: ConfigFields, hidden: int) -> Recurrent:
     count = _first(fields, ("mamba_num_heads", "mamba_n_heads", "n_mamba_heads"))
     if family(fields) == "mamba2" or "ssm_cfg" in fields.inner:
         dim = fields.whole("head_dim", high=WIDE) or _of_state_space(fields, "headdim", 64)
-        count = fields.whole("num_heads", high=WIDE) or _inner(fields, hidden) // dim
+        count = fields.whole("num_heads", high=WIDE) or inner_width(fields, hidden) // dim
     given = fields.whole("mamba_d_ssm", high=WIDE)
-    count = count or max(1, _inner(fields, hidden) // (dim or 64))
-    dim = dim or max(1, (given or _inner(fields, hidden)) // count)
+    count = count or max(1, inner_width(fields, hidden) // (dim or 64))
+    dim = dim or max(1, (given or inner_width(fields, hidden)) // count)
     size = _first(fields, ("ssm_state_size", "mamba_d_state", "state_size")) or _of_state_space(fields, "d_state", 128)
     groups = _first(fields, ("mamba_n_groups", "mamba_ngroups", "n_groups")) or _of_state_space(fields, "ngroups", 1)
     kernel = _first(fields, ("conv_kernel", "mamba_d_conv")) or 4
@@ -176,7 +184,7 @@ def _mamba2(fields: ConfigFields, hidden: int) -> Recurrent:
 
 def _mamba1(fields: ConfigFields, hidden: int) -> Recurrent:
     """Mamba 1 (Mamba, Falcon Mamba, Jamba, Zamba): expanded width x state size."""
-    inner = _inner(fields, hidden)
+    inner = inner_width(fields, hidden)
     size = _first(fields, ("mamba_d_state", "state_size")) or _of_state_space(fields, "d_state", 16)
     kernel = _first(fields, ("mamba_d_conv", "conv_kernel")) or 4
     # "auto" stands for the sixteenth part of the model's width.

@@ -6,14 +6,12 @@ contains (a fine-tune named after its base), and last a name of which only the s
 when every candidate has the same architecture.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cache, lru_cache
 from types import MappingProxyType
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from sizing.base.errors import UnknownName, nearest_names
 from sizing.base.units import BILLION
@@ -40,6 +38,9 @@ STAGES: tuple[tuple[Match, tuple[Kind, ...], tuple[Kind, ...]], ...] = (
 BARE: tuple[Kind, ...] = ("format", "variant", "release", "version", "context")
 """What is left out of both where a name says its size, so that nothing but family and size remains."""
 
+DATED: tuple[Kind, ...] = ("release", "version", "context")
+"""Kinds of words that tell releases of one model apart."""
+
 _ACTIVE = re.compile(r"^a\d+(\.\d+)?[bm]$")
 """The active parameters of a mixture of experts (``A22B``), which people leave out."""
 
@@ -57,7 +58,8 @@ class ResolvedModel:
     """What a typed name stands for.
 
     ``precision`` is the weight format that the name tells and the catalogue does not, None otherwise. ``note`` is what
-    the data file says of an alias, for people.
+    the data file says of an alias, for people. ``unknown_words`` of the name are of a release, version or context of
+    which the catalogue knows nothing: the model is of another, and has the context window that the name says, or none.
     """
 
     name: str
@@ -65,6 +67,7 @@ class ResolvedModel:
     match: Match
     precision: Precision | None = None
     note: str = ""
+    unknown_words: tuple[str, ...] = ()
 
     @property
     def weight_format(self) -> Precision:
@@ -95,10 +98,15 @@ def known_model(name: str) -> ResolvedModel | None:
     known = _as_alias(alias) if alias else _by_name(typed) or _inside(typed) or _by_size(wanted, typed)
     if known is None:
         return None
-    model, match, note = known
+    model, match, note = known.model, known.match, known.note
+    unknown = _unknown_words(typed, known)
+    if known.max_context or unknown:
+        model = replace(model, max_context=known.max_context if not unknown else _told_context(unknown))
     other = typed.precision if typed.precision and typed.precision.id != model.native_precision else None
     model = _without_foreign_size(model, wanted, other) if other else model
-    return ResolvedModel(name=wanted, model=model, match=match, precision=other, note=note)
+    return ResolvedModel(
+        name=wanted, model=model, match=match, precision=other, note=note, unknown_words=tuple(unknown)
+    )
 
 
 def _without_foreign_size(model: Model, name: str, precision: Precision) -> Model:
@@ -112,11 +120,68 @@ def _without_foreign_size(model: Model, name: str, precision: Precision) -> Mode
     return replace(model, stored_bytes=tuple(one for one in model.stored_bytes if one[0] != precision.id))
 
 
-Found = tuple[Model, Match, str]
+class Alias(NamedTuple):
+    """An entry of the data file. ``max_context`` marks another release of the model, whose context window it is."""
+
+    model: str
+    note: str
+    name: str
+    max_context: int | None = None
 
 
-def _as_alias(alias: tuple[str, str]) -> Found:
-    return models()[alias[0]], "alias", alias[1]
+@dataclass(frozen=True, kw_only=True)
+class Found:
+    """The model that a name led to, and the name of the catalogue or of the aliases that it was taken for."""
+
+    model: Model
+    match: Match
+    name: str
+    note: str = ""
+    max_context: int | None = None
+
+
+def _as_alias(alias: Alias) -> Found:
+    return Found(
+        model=models()[alias.model],
+        match="release" if alias.max_context else "alias",
+        name=alias.name,
+        note=alias.note,
+        max_context=alias.max_context,
+    )
+
+
+_FIRST_VERSION = re.compile(r"^v[01](\.0)?$")
+"""What says no more than that there is a version."""
+
+
+def _unknown_words(typed: CheckpointName, known: Found) -> list[str]:
+    """Words of a release, a version or a context that the name has beyond the one it was taken for."""
+    if known.match not in ("release", "alias"):
+        return []
+    known_words = {*parse(known.name).texts(*DATED), *parse(known.model.id).texts(*DATED)}
+    words = [w for w in typed.texts(*DATED) if w not in known_words and not _FIRST_VERSION.match(w)]
+    return [w for w in words if known.model.max_context is None or _tokens(w) not in _spans(known.model.max_context)]
+
+
+def _told_context(words: Iterable[str]) -> int | None:
+    """The context window that a name says ("1m", "32k"), None where it says a date or a version."""
+    windows = [_tokens(word) for word in words]
+    return windows[0] if len(windows) == 1 else None
+
+
+def _tokens(word: str) -> int | None:
+    if word.endswith("k") and word[:-1].isdigit():
+        return 1024 * int(word[:-1])
+    return 1_000_000 if word == "1m" else int(word) if word in _WINDOWS else None
+
+
+_WINDOWS = frozenset({"2048", "4096", "8192"})
+"""What hosts write behind a model for its context window, which looks like a date."""
+
+
+def _spans(tokens: int) -> tuple[int, ...]:
+    """A context window, and the same in thousands where it is written so (128,000 for 131,072)."""
+    return (tokens, 1024 * (tokens // 1000), 1024 * (tokens // 1024))
 
 
 def _by_name(typed: CheckpointName) -> Found | None:
@@ -128,12 +193,12 @@ def _by_name(typed: CheckpointName) -> Found | None:
         for key in _spellings(typed.key(*typed_without)):
             model = _one_architecture(_index(known_without).get(key, ()))
             if model:
-                return model, match, ""
+                return Found(model=model, match=match, name=model.id)
             alias = _alias_index(known_without).get(key)
             if alias:
                 return _as_alias(alias)
     model = _one_architecture(_without_active().get(typed.key(*BARE), ()))
-    return (model, "release", "") if model else None
+    return Found(model=model, match="release", name=model.id) if model else None
 
 
 def _spellings(key: str) -> Iterator[str]:
@@ -164,7 +229,7 @@ def _inside(typed: CheckpointName) -> Found | None:
         return None
     named = [key.model for key in best if key.by_alias]
     model = _one_architecture(key.model for key in best) or _one_architecture(named)
-    return (model, "descendant", "") if model else None
+    return Found(model=model, match="descendant", name=model.id) if model else None
 
 
 def _another_generation(at: tuple[int, ...], words: tuple[str, ...]) -> bool:
@@ -192,7 +257,7 @@ def _contained() -> tuple[_Contained, ...]:
     Not those of a family alone of which several generations have that size: "Qwen-7B" in a name may be any of four.
     """
     names = [(model_id, model_id, False) for model_id in models()]
-    names += [(alias, target[0], True) for alias, target in _aliases().items()]
+    names += [(alias, target.model, True) for alias, target in _aliases().items()]
     keys = []
     for name, model_id, by_alias in names:
         parsed = parse(name)
@@ -226,7 +291,7 @@ def _by_size(name: str, typed: CheckpointName) -> Found | None:
     params_b = float(size[1]) * (1.0 if size[2] == "b" else 1e6 / BILLION)
     if not MIN_PARAMS_B <= params_b <= MAX_PARAMS_B:
         return None
-    return model_from_size(name[:120], params_b), "size", ""
+    return Found(model=model_from_size(name[:120], params_b), match="size", name=name)
 
 
 @cache
@@ -270,15 +335,21 @@ def _one_architecture(ids: Iterable[str]) -> Model | None:
 
 
 @cache
-def _aliases() -> Mapping[str, tuple[str, str]]:
-    """Aliases of the data file: lower-case name -> (catalogue id, note)."""
+def _aliases() -> Mapping[str, Alias]:
+    """Aliases of the data file by their names in lower case."""
     entries = read_yaml("model_aliases.yaml")
-    return MappingProxyType({name.lower(): (entry["model"], entry.get("note", "")) for name, entry in entries.items()})
+    aliases = (
+        Alias(entry["model"], entry.get("note", ""), name, entry.get("max_context")) for name, entry in entries.items()
+    )
+    return MappingProxyType({alias.name.lower(): alias for alias in aliases})
 
 
 @cache
-def _alias_index(left_out: tuple[Kind, ...]) -> Mapping[str, tuple[str, str]]:
-    return MappingProxyType({parse(name).key(*left_out): target for name, target in _aliases().items()})
+def _alias_index(left_out: tuple[Kind, ...]) -> Mapping[str, Alias]:
+    """Aliases by their names without the words of those kinds; without its date a release is none."""
+    dropped = set(DATED) & set(left_out)
+    named = {name: alias for name, alias in _aliases().items() if not (dropped and alias.max_context)}
+    return MappingProxyType({parse(name).key(*left_out): target for name, target in named.items()})
 
 
 @lru_cache(maxsize=KEPT_NAMES)

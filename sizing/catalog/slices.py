@@ -4,8 +4,6 @@ A slice has its part of memory, bandwidth and SMs, no link to others, and stands
 serves is a prior: no trustworthy measurement of a language model on slices is known.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace

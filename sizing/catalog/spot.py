@@ -1,7 +1,5 @@
 """How often spot instances are taken back, as their provider publishes it."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache

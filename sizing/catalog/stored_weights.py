@@ -30,6 +30,18 @@ _STEMS = ("model", "model.language_model", "language_model.model", "backbone", "
 """What stands before ``layers`` in the names of modules."""
 
 
+_MATRICES = {
+    "gate_proj": ("gate_up_proj", "w1", "w13", "linear_v"),
+    "up_proj": ("gate_up_proj", "w3", "w13", "fc1", "c_fc", "fc_in", "dense_h_to_4h", "linear", "w1_w3"),
+    "down_proj": ("w2", "fc2", "c_proj", "fc_out", "dense_4h_to_h", "linear_1"),
+}
+"""Matrices of an MLP, and how else families call them (Mixtral, MiniMax, OPT, GPT-2, GPT-NeoX, Falcon, Grok)."""
+
+
+_BESIDE_LANGUAGE = re.compile(r"vision|visual|image|audio|speech|sound|talker|code2wav|token2wav|mtp|draft|eagle")
+"""What stands before the layers of an encoder, of speech or of a draft, whose numbers are also those of layers here."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class WeightModule:
     """Weights of one kind in one layer under the names that families give them, from ``layers`` on."""
@@ -150,13 +162,13 @@ def _mlp(a: Architecture, layer: Layer, at: str) -> Iterator[WeightModule]:
     if layer.mlp == "none" or layer.shared_weights:
         return
     places: tuple[str, ...] = ("mlp", "block_sparse_moe", "ffn", "feed_forward", "mixer", "moe")
-    matrices = ("gate_proj", "up_proj", "down_proj")[3 - a.mlp_matrices :]
+    matrices = tuple(_MATRICES)[3 - a.mlp_matrices :]
     dense_width = layer.mlp_width or a.intermediate
 
     def each(inner: str, params: float, kind: str) -> Iterator[WeightModule]:
         for matrix in matrices:
-            fused = ("gate_up_proj",) if matrix != "down_proj" else ()
-            names = tuple(f"{at}.{place}.{inner}{name}" for place in places for name in (matrix, *fused))
+            spelled = (matrix, *_MATRICES[matrix])
+            names = tuple(f"{at}.{place}.{inner}{name}" for place in places for name in spelled)
             yield WeightModule(names=names, params=params / len(matrices), kind=kind)
 
     if layer.mlp == "dense" or a.dense_beside_experts:
@@ -198,6 +210,8 @@ class Patterns:
                 expression = _expression(text[3:])
                 self._expressions.extend(expression)
                 self.untried += not expression
+                continue
+            if _BESIDE_LANGUAGE.search(bare.partition("layers.")[0]):
                 continue
             bare = bare[at:] if (at := bare.find("layers.")) > 0 and "*" not in bare[:at] else bare
             if "*" not in bare and "?" not in bare:

@@ -4,8 +4,6 @@
 in an engine's code or documentation; nothing was run. What no source speaks of is unknown, never guessed.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
@@ -46,6 +44,7 @@ Kind = Literal[
     "layers",
     "dense",
     "experts_uneven",
+    "tensor",
     "pipeline",
     "pipeline_speculation",
     "experts",

@@ -4,8 +4,6 @@
 with source and date; :mod:`sizing.catalog.support` puts them together.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
@@ -26,11 +24,20 @@ Entry = Literal["supported", "unknown", "no", "dropped", "native", "weight_only"
 """What a row states: a status, that later versions dropped it, or the mode of a format that is supported."""
 
 Aspect = Literal[
-    "start", "half", "pipeline", "pipeline_speculation", "experts", "experts_split", "ranks", "blocks", "model"
+    "start",
+    "half",
+    "tensor",
+    "pipeline",
+    "pipeline_speculation",
+    "experts",
+    "experts_split",
+    "ranks",
+    "blocks",
+    "model",
 ]
-"""What a rule is about: whether the model starts; whether it computes in FP16 (``half``); pipeline stages, and those
-with speculation; expert parallelism, and one over fewer GPUs than an instance has; attention-DP ranks; block scales
-that ranks must not cut; the class."""
+"""What a rule is about: whether the model starts; whether it computes in FP16 (``half``); tensor parallelism;
+pipeline stages, and those with speculation; expert parallelism, and one over fewer GPUs than an instance has;
+attention-DP ranks; block scales that ranks must not cut; the class."""
 
 ANY_ENGINE = "*"
 """Engine of a rule that holds for all."""

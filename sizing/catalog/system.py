@@ -1,7 +1,5 @@
 """Servers, racks and cloud instances that GPUs come in."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from sizing.base.choices import Cooling, FormFactor, OtherTerms, PriceBasis

@@ -1,7 +1,5 @@
 """Servers, racks, what they are built of, and cloud instances, as in the files of facts; the assumed 8-GPU server."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from functools import cache, lru_cache
 from types import MappingProxyType

@@ -1,7 +1,5 @@
 """The catalogue as tables to read, for ``python -m sizing catalog``: names with units, sources and dates."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any, Literal
 

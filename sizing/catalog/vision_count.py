@@ -5,16 +5,22 @@ width of the language model (Dosovitskiy et al. 2021; modelling code of transfor
 defaults: encoders of one family differ in size.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 
 from sizing.catalog.config_fields import ConfigFields, checked_whole
 
-_SECTIONS = ("vision_config", "vision_tower_config", "vision", "audio_config", "audio_encoder_config", "visual")
-_UNSIZED = ("img_processor", "audio_processor", "embd_layer")
-"""Encoders of which Phi-3 and Phi-4 name the class, not the size."""
+_SECTIONS = (
+    "vision_config",
+    "vision_tower_config",
+    "vision_tower_cfg",
+    "vision",
+    "audio_config",
+    "audio_encoder_config",
+    "visual",
+)
+_UNSIZED = ("img_processor", "audio_processor", "embd_layer", "visual_tokenizer_config")
+"""Encoders of which Phi-3, Phi-4 and Ovis name the class, not the size; the first LLaVA names a checkpoint."""
 _WIDTHS = ("embed_dim", "width", "hidden_size", "d_model")
 _DEPTHS = ("depth", "num_hidden_layers", "layers", "encoder_layers", "num_layers")
 _INNER = ("intermediate_size", "mlp_dim", "encoder_ffn_dim", "ffn_dim")
@@ -31,7 +37,8 @@ def vision_params(fields: ConfigFields, hidden: int) -> float:
 def has_encoder(fields: ConfigFields) -> bool:
     """Whether the file describes an encoder of another modality."""
     keys = (*_SECTIONS, *_UNSIZED)
-    return any(isinstance(section.get(key), Mapping) for section in fields.sections for key in keys)
+    named = any(isinstance(fields.outer.get(key), str) for key in ("mm_vision_tower", "vision_tower"))
+    return named or any(isinstance(section.get(key), Mapping) for section in fields.sections for key in keys)
 
 
 def _encoder(section: Mapping[str, Any], hidden: int) -> float:

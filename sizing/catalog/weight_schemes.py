@@ -1,7 +1,5 @@
 """How weights are stored: a format with its bytes, and which modules of a checkpoint have it."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass

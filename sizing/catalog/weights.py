@@ -5,8 +5,6 @@ not at all. Sources: modelling code of vLLM 0.33.0 (ReplicatedLinear of latent a
 towers), checked against the "Model loading took" lines of ``docs/ACCURACY.md``.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, fields, replace
 from functools import lru_cache
 

@@ -4,8 +4,6 @@ Costs keep the digits that they have everywhere; where these would hide a differ
 these results are shown with every digit that they have.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable
 from functools import partial
 from typing import TypeVar
@@ -14,13 +12,15 @@ from sizing.base.format import ALL_DIGITS, rounded
 from sizing.decision.comparison import Comparison, Driver
 from sizing.decision.formats import Formats
 from sizing.decision.levers import LeverRow
+from sizing.decision.nim import NimComparison
 from sizing.decision.outcome import Outcome
 
 LEAST_DIGITS = 3
 """Digits of a cost everywhere else."""
 
-LEAST_DIFFERENCE = 0.5
-"""A month's costs that differ by less read alike."""
+LEAST_DIFFERENCE, LEAST_SHARE = 0.5, 0.005
+"""A month's costs that differ by less than this amount, or than this share of the larger, read alike. Chosen: the share
+is what three digits can hide at most, far inside the range of any estimated cost."""
 
 TRUE_TO = 0.05
 """Chosen: share of a difference by which the shown one may be off."""
@@ -73,8 +73,21 @@ def levers_added_up(rows: Iterable[LeverRow], base: Outcome) -> tuple[tuple[Leve
     return added_up, _rounded(base, rounding)
 
 
+def nim_added_up(one: NimComparison) -> NimComparison:
+    """NIM and the engine inside it with their costs as they are shown, and what the licence adds."""
+    rounding = _rounding(one.open_source, (one.licensed, one.nim))
+    shown = {name: _rounded(getattr(one, name), rounding) for name in ("open_source", "licensed", "nim")}
+    return one.model_copy(update=shown | {"usd_more": _less(one.licensed, one.open_source, rounding)})
+
+
+def read_alike(one: float, other: float) -> bool:
+    """Whether two months' costs are too near each other for a difference to be told."""
+    return abs(other - one) < max(LEAST_DIFFERENCE, LEAST_SHARE * max(abs(one), abs(other)))
+
+
 def _rounding(first: Outcome, others: Iterable[Outcome]) -> Rounded:
-    """Rounds to the fewest digits in which every difference to the first is nearly the true one."""
+    """Rounds to the fewest digits in which every difference to the first is nearly the true one; what reads like the
+    first is shown as it."""
     base = first.usd_per_month
     costs = [one.usd_per_month for one in others if one.usd_per_month is not None]
     if base is None:
@@ -82,13 +95,17 @@ def _rounding(first: Outcome, others: Iterable[Outcome]) -> Rounded:
     digits = next(
         (n for n in range(LEAST_DIGITS, ALL_DIGITS) if all(_tells(base, cost, n) for cost in costs)), ALL_DIGITS
     )
-    return partial(_to_digits, digits)
+
+    def rounding(cost: float | None) -> float | None:
+        return _to_digits(digits, base if cost is not None and read_alike(base, cost) else cost)
+
+    return rounding
 
 
 def _tells(first: float, other: float, digits: int) -> bool:
     true = other - first
     shown = rounded(other, digits) - rounded(first, digits)
-    return abs(true) < LEAST_DIFFERENCE or abs(shown - true) <= TRUE_TO * abs(true)
+    return read_alike(first, other) or abs(shown - true) <= TRUE_TO * abs(true)
 
 
 def _to_digits(digits: int, cost: float | None) -> float | None:

@@ -1,7 +1,5 @@
 """Whole scenarios side by side: place x GPU x format x engine x load, everything else as one scenario has it."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any

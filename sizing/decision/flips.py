@@ -1,7 +1,5 @@
 """What flips the answer: the values of an input at which another GPU type, format or number of systems is the best."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Annotated

@@ -1,7 +1,5 @@
 """One scenario in every weight format: what each would buy, what has been published on it, and which GPUs run it."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Annotated
 

@@ -1,7 +1,5 @@
 """Two inputs moved together: what every pair of values leads to."""
 
-from __future__ import annotations
-
 from typing import Annotated
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The inputs of a scenario that can be moved: where they stand, and between which values they may lie."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal

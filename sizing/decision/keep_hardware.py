@@ -4,8 +4,6 @@ A customer who has decided on hardware asks how many more of it another load tak
 second question.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType

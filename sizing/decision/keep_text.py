@@ -1,13 +1,11 @@
 """What-ifs on the hardware of the plan, and odd columns, in words."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from types import MappingProxyType
 from typing import get_args
 
-from sizing.base.format import count, requests_per_s, usd
-from sizing.decision.added_up import LEAST_DIFFERENCE
+from sizing.base.format import count, counted, requests_per_s, usd
+from sizing.decision.added_up import read_alike
 from sizing.decision.keep_hardware import Kept, MovedInput, QuestionName
 from sizing.decision.odd import Odd, Side
 from sizing.decision.outcome import Outcome
@@ -67,7 +65,7 @@ def more_in_words(then: Outcome, now: Outcome, money: Money = usd) -> str:
     if now.usd_per_month is None or then.usd_per_month is None:
         return ""
     more = then.usd_per_month - now.usd_per_month
-    if abs(more) < LEAST_DIFFERENCE:
+    if read_alike(now.usd_per_month, then.usd_per_month):
         return "at the same cost"
     return f"{money(abs(more))} a month {'more' if more > 0 else 'less'}"
 
@@ -117,7 +115,7 @@ def odd_sentence(odd: Odd) -> str:
 
 
 def _carries(side: Side, *, short: bool = False) -> str:
-    gpus = f"{count(side.gpus_per_instance)} GPU{'s' if side.gpus_per_instance > 1 else ''}"
+    gpus = counted(side.gpus_per_instance, "GPU")
     if short:
         return f"one of {gpus} in {precision_name(side.deployed.weight_precision)} {requests_per_s(side.max_rps)}"
     return f"an instance of {gpus} carries {requests_per_s(side.max_rps)} (limited by {side.limited_by})"

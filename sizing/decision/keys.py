@@ -1,7 +1,5 @@
 """Scenario keys: their values, and a scenario with other values."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

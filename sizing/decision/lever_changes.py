@@ -1,7 +1,5 @@
 """What each lever of an optimisation changes in a scenario, and why one cannot be moved."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache

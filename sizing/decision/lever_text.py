@@ -1,7 +1,5 @@
 """Levers and formats in words: names, what is changed, why something cannot be."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from types import MappingProxyType
 from typing import get_args

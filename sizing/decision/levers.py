@@ -1,7 +1,5 @@
 """Levers of an optimisation, each moved alone: what it saves, what it costs in accuracy, and on which assumption."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from typing import Annotated, Any, Literal, get_args
 

@@ -1,7 +1,5 @@
 """NVIDIA NIM beside the open-source engine inside it, for one scenario: what both need, and what the licence adds."""
 
-from __future__ import annotations
-
 from functools import cache
 from typing import Annotated, Any, Literal, get_args
 

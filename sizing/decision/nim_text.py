@@ -1,7 +1,5 @@
 """NIM beside open source in words."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import get_args
@@ -10,6 +8,7 @@ from sizing.base.format import count, usd
 from sizing.catalog.engines import engines
 from sizing.catalog.precisions import precisions
 from sizing.decision.nim import NimComparison, NimTopic, Profile
+from sizing.economics.assumptions import licences_each
 
 TOPICS: Mapping[NimTopic, str] = MappingProxyType(
     {"deploy": "To deploy", "licence": "Licence", "support": "Support and updates", "measured": "Measured side by side"}
@@ -36,13 +35,19 @@ def nim_sentences(one: NimComparison, money: Callable[[float], str] = usd) -> tu
         f"NIM {one.version} is {engine} {one.inside_version} in a container ({engine} by itself: {one.newest}): step "
         "times and scheduler are the same."
     )
-    more = (
-        "What the licence adds is not known here."
-        if one.usd_more is None
-        else f"With NVIDIA AI Enterprise the same hardware costs {money(one.usd_more)} a month more."
-    )
     listed = f": {', '.join(one.profiles)} ({one.profile_source})" if one.profiles else ""
-    return same + _why_other_gpus(one), more, f"Profiles: {PROFILES[one.profile]}{listed}."
+    return same + _why_other_gpus(one), _licence(one, money), f"Profiles: {PROFILES[one.profile]}{listed}."
+
+
+def _licence(one: NimComparison, money: Callable[[float], str]) -> str:
+    """What NVIDIA AI Enterprise adds to the cost of the same hardware."""
+    if one.usd_more is None:
+        return "What the licence adds is not known here."
+    if not one.usd_more and not licences_each(one.licensed.gpu).value:
+        return f"NVIDIA AI Enterprise adds nothing to the cost: {one.licensed.gpu_name} comes with it for five years."
+    if not one.usd_more:
+        return "NVIDIA AI Enterprise adds nothing to the cost of the same hardware."
+    return f"With NVIDIA AI Enterprise the same hardware costs {money(one.usd_more)} a month more."
 
 
 def _why_other_gpus(one: NimComparison) -> str:

@@ -1,7 +1,5 @@
 """What looks odd beside another answer, and why: narrower weights that need more GPUs of the same type."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """What an optimisation of a scenario may do: every lever moved alone, and NIM beside open source."""
 
-from __future__ import annotations
-
 from operator import not_
 from typing import Annotated
 

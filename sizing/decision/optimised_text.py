@@ -1,10 +1,9 @@
 """Levers and NIM as text for a terminal."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from sizing.base.format import count, usd
+from sizing.decision.added_up import nim_added_up
 from sizing.decision.lever_text import LEVERS, STANDINGS, kept_accuracy, tried
 from sizing.decision.levers import LeverRow
 from sizing.decision.nim_text import TOPICS, nim_sentences
@@ -18,7 +17,7 @@ def as_text(one: Optimised) -> str:
     lines = [f"The plan: {_bought(one.plan)}", *([OF_ONE_FLEET] if one.mix_left_out else []), ""]
     for row in one.levers:
         lines += [*_lever(row), ""]
-    lines += ["NIM beside open source", *(f"  {sentence}" for sentence in nim_sentences(one.nim))]
+    lines += ["NIM beside open source", *(f"  {sentence}" for sentence in nim_sentences(nim_added_up(one.nim)))]
     for fact in one.nim.facts:
         lines += [
             f"  {TOPICS[fact.topic]}: NIM {fact.nim}; open source {fact.open_source} ({fact.source}, {fact.date})"

@@ -1,7 +1,5 @@
 """A plan whose instances run otherwise: how many of them would hold its limits, simulated, and what that comes to."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from sizing.base.deployed import Deployed

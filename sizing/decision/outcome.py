@@ -1,7 +1,5 @@
 """The answer of one scenario as far as a decision looks at it: what to buy, how many, and what that costs a month."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Sequence
 from operator import not_

@@ -1,7 +1,5 @@
 """Which promise buys the hardware: each limit relaxed in turn, and what that saves."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Annotated
 

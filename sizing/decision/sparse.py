@@ -3,8 +3,6 @@
 Kept weights are FP8, each with the two bits that say where among its four it stood.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from functools import cache
 

@@ -1,8 +1,6 @@
 """Comparisons in words: names of inputs, the driver in one sentence, a table for a terminal and in Markdown."""
 
-from __future__ import annotations
-
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Any
 
@@ -10,6 +8,7 @@ from sizing.base.choices import RANKED_BY
 from sizing.base.format import ALL_DIGITS, count, ms, significant, usd
 from sizing.base.markdown import as_line
 from sizing.catalog import gpus
+from sizing.catalog.engines import engines
 from sizing.catalog.payment_terms import ASSUMED
 from sizing.catalog.precisions import precisions
 from sizing.decision.added_up import LEAST_DIFFERENCE, comparison_added_up
@@ -197,6 +196,10 @@ def shown(key: str, value: Any) -> str:
         return "none"
     if key == "deployment.objective" and value in RANKED_BY:
         return RANKED_BY[value]
+    if key == "model":
+        return str(value)
+    if named := _CALLED.get(key):
+        return ", ".join(map(named, value)) or "all"
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, int | float):
@@ -234,11 +237,11 @@ def driver_sentence(one: Compared, first: str, money: Money = usd) -> str:
     if one.usd_more is not None and abs(one.usd_more) < LEAST_DIFFERENCE:
         return f"{one.name}: costs as much as {first}{_more_in_use(one.gpus_more)}."
     if one.usd_more is not None:
-        total, part = _signed(one.usd_more, money), _of(largest.usd_per_month, money)
+        total, part = _signed(one.usd_more, money), _of(largest.usd_per_month, one.usd_more, money)
     elif one.gpus_more == 0:
         return f"{one.name}: needs as many GPUs as {first}."
     elif one.gpus_more is not None:
-        total, part = _signed(one.gpus_more, None), _of(largest.gpus, None)
+        total, part = _signed(one.gpus_more, None), _of(largest.gpus, one.gpus_more, None)
     else:
         return f"{one.name}: the difference to {first} is not known."
     others = len(one.drivers) - 1
@@ -248,7 +251,7 @@ def driver_sentence(one: Compared, first: str, money: Money = usd) -> str:
     if not others:
         return f"{one.name}: {total} than {first}."
     rest = "the other input" if others == 1 else f"the other {count(others)} inputs"
-    return f"{one.name}: {total} than {first}; {part} of it comes with {name_of(largest.key)}, the rest with {rest}."
+    return f"{one.name}: {total} than {first}; {part} with {name_of(largest.key)}, the rest with {rest}."
 
 
 def undercut_sentence(comparison: Comparison) -> str:
@@ -276,6 +279,18 @@ def precision_name(precision: str) -> str:
     return precision if known is None else known.label
 
 
+def engine_name(engine: str) -> str:
+    """The label of an engine."""
+    known = engines().get(engine)
+    return engine if known is None else known.label
+
+
+_CALLED: Mapping[str, Callable[[str], str]] = MappingProxyType(
+    {"deployment.gpus": gpu_name, "deployment.engines": engine_name, "deployment.precisions": precision_name}
+)
+"""How the catalogue calls what these inputs list."""
+
+
 def _more_in_use(gpus: int | None) -> str:
     """GPUs that make no difference to the cost, as those of systems that are bought in any case."""
     if not gpus:
@@ -283,11 +298,15 @@ def _more_in_use(gpus: int | None) -> str:
     return f", with {count(abs(gpus))} {'fewer' if gpus < 0 else 'more'} GPU{'s' if abs(gpus) > 1 else ''} in use"
 
 
-def _of(part: float | None, money: Money | None) -> str | None:
-    """A part of a difference, of GPUs where no ``money`` writes it."""
+def _of(part: float | None, whole: float, money: Money | None) -> str | None:
+    """What of a ``whole`` difference one input brings, of GPUs where no ``money`` writes it: a part of it, or what goes
+    the other way."""
     if part is None:
         return None
-    return ("-" if part < 0 else "") + (f"{significant(abs(part))} GPUs" if money is None else money(abs(part)))
+    amount = f"{significant(abs(part))} GPUs" if money is None else money(abs(part))
+    if part * whole >= 0:
+        return f"{amount} of it comes"
+    return f"{amount} {'less' if part < 0 else 'more'} comes"
 
 
 def _signed(more: float, money: Money | None) -> str:

@@ -1,7 +1,5 @@
 """How far the answer moves when each input is moved alone: a tornado."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Annotated
 

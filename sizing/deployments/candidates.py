@@ -4,8 +4,6 @@ The table depends on the model and on what the scenario allows, not on the load,
 later stage works on whole columns.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
@@ -246,10 +244,11 @@ def unknown_support(model: Model, candidates: Candidates, rows: Rows | slice = s
         alone = stated.status == "unknown" or adapters_unknown(model, unit)
         return np.array([alone, *running.unknown_aspects], dtype=np.int64)
 
-    of_units = candidates.per_unit(("unknown_support", model.id), aspects).reshape(-1, 4)
-    whole, pipeline, experts, ranks = of_units[candidates.unit[rows]].T > 0
-    degrees = (candidates.pp[rows] > 1, candidates.ep[rows] > 1, candidates.dp[rows] > 1)
-    return np.asarray(whole | (pipeline & degrees[0]) | (experts & degrees[1]) | (ranks & degrees[2]))
+    of_units = candidates.per_unit(("unknown_support", model.id), aspects).reshape(-1, 5)
+    whole, tensor, pipeline, experts, ranks = of_units[candidates.unit[rows]].T > 0
+    split = (candidates.tp, candidates.pp, candidates.ep, candidates.dp)
+    tp, pp, ep, dp = (degree[rows] > 1 for degree in split)
+    return np.asarray(whole | (tensor & tp) | (pipeline & pp) | (experts & ep) | (ranks & dp))
 
 
 def adapters_unknown(model: Model, row: Configuration) -> bool:

@@ -4,8 +4,6 @@ The cache of an engine that evicts is full of what its sequences have now, not o
 evicts keeps room for whole answers. Bytes are per GPU, arrays have one entry per candidate (C,).
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, fields
 
 import numpy as np

@@ -7,8 +7,6 @@ vLLM 0.26.0 and 0.33.0, v1/core/kv_cache_utils.py and v1/kv_cache_interface.py; 
 against the concurrency that engines print (``docs/ACCURACY.md``).
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """How long the KV cache of a prompt takes from a prefill to a decode instance."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from sizing.base.arrays import Floats, Rows

@@ -3,8 +3,6 @@
 What an engine makes of them is :mod:`sizing.catalog.layout_support`; here is only what a person would try.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from itertools import product
 

@@ -3,8 +3,6 @@
 All quantities are bytes (10^9 to the GB) per GPU unless named otherwise; arrays have one entry per candidate (C,).
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """What an engine prints when it starts: its pool for keys and values, the tokens and the sequences that it holds."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

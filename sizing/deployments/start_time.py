@@ -4,8 +4,6 @@ bytes / min(storage, loader) + compilation + CUDA graphs + process. Constants wi
 ``data/start_up.yaml``; how far off they were: ``docs/accuracy/start_up.csv``.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache

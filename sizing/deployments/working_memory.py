@@ -5,8 +5,6 @@ that takes is not the cache's. Sources: vLLM 0.33.0, v1/worker/gpu_worker.py, an
 (``docs/ACCURACY.md``): over 76 configurations the pool comes out at 0.996 of the printed one.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from sizing.base.arrays import Floats

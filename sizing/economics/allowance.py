@@ -1,7 +1,5 @@
 """What a plan may need and cost at most, for a check in continuous integration: kept or exceeded, and by how much."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Literal

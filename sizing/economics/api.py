@@ -1,7 +1,5 @@
 """A model behind an API: paid by the token, with nothing that stands idle."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Constants of the cost model: value, range, unit, source and date of each, those of the scenario first."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cache

@@ -1,8 +1,6 @@
 """From where on one way costs less than another: at the systems of the plan, and where each load has the systems that
 it needs, over which the cheaper way may change more than once."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from itertools import pairwise
 

@@ -1,7 +1,5 @@
 """The cost of each month to come, while the load grows: whole systems, added when the load needs them."""
 
-from __future__ import annotations
-
 from sizing.base.errors import InvalidScenario
 from sizing.base.units import MONTHS_PER_YEAR, PERCENT
 from sizing.economics.amount import Amount

@@ -1,13 +1,10 @@
 """Rented instances: on demand, committed to for one or three years, or spot; whole instances, by the hour."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from sizing.base.choices import Purchase
-from sizing.base.errors import InvalidScenario, UnknownName
 from sizing.base.units import HOURS_PER_MONTH
 from sizing.catalog import cloud_instances
 from sizing.catalog.gpu import Gpu
@@ -20,7 +17,6 @@ from sizing.economics.on_prem import Money, mean_power_kw
 from sizing.economics.views import PartName, PriceSource, View, in_place
 from sizing.prices.hardware import HardwareOption, by_own_list, instances, options
 from sizing.prices.system_price import dates_of
-from sizing.scenario.costs import Costs
 from sizing.scenario.prices import GpuHourPrice, Prices
 
 Place = tuple[str, str]
@@ -106,11 +102,7 @@ def cheapest(offered: tuple[Rented, ...], fleet: PricedFleet) -> Rented:
 
 
 def rented(gpu: Gpu, money: Money, prices: Prices, purchase: Purchase) -> tuple[Rented, ...]:
-    """Every instance with the GPU that has a price for this way to pay, where the scenario wants it.
-
-    Raises InvalidScenario for a provider or region without any instance in the catalogue.
-    """
-    check_place(money.costs)
+    """Every instance with the GPU that has a price for this way to pay, where the scenario wants it."""
     each = _priced(gpu, money, prices, purchase)
     return tuple(replace(one, usd_per_hour=one.usd_per_hour * money.rent) for one in each)
 
@@ -121,16 +113,6 @@ def _priced(gpu: Gpu, money: Money, prices: Prices, purchase: Purchase) -> tuple
         each = (_asked(option, own) for option in options(gpu, "cloud", prices) if option.usd_per_hour is not None)
         return tuple(one for one in each if money.costs.cloud_provider in (None, one.provider))
     return tuple(_listed(gpu, money, purchase))
-
-
-def check_place(costs: Costs) -> None:
-    """Raises InvalidScenario for a provider or region of which the catalogue has no instance."""
-    rows = cloud_instances()
-    providers, regions = {row.provider for row in rows}, {row.region for row in rows}
-    if costs.cloud_provider is not None and costs.cloud_provider not in providers:
-        raise InvalidScenario.at("costs.cloud_provider", UnknownName("provider", costs.cloud_provider, providers))
-    if costs.cloud_region is not None and costs.cloud_region not in regions:
-        raise InvalidScenario.at("costs.cloud_region", UnknownName("region", costs.cloud_region, regions))
 
 
 def _listed(gpu: Gpu, money: Money, purchase: Purchase) -> Iterator[Rented]:

@@ -4,8 +4,6 @@ Electricity, and the carbon of the grid that it comes from, are counted beside t
 many requests a day, or from which utilisation, one way is cheaper than another.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import date

@@ -1,7 +1,5 @@
 """The cost of every way over the load, and over the months to come: what a chart of them shows."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 

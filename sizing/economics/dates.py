@@ -1,7 +1,5 @@
 """How old a price is, by the date that its source has: some are a day, some a month, a quarter or a year."""
 
-from __future__ import annotations
-
 import re
 from calendar import monthrange
 from collections.abc import Mapping, Sequence

@@ -1,7 +1,5 @@
 """What rented instances are beside a cost: spot instances through interruptions, and the burst above a base."""
 
-from __future__ import annotations
-
 from typing import Annotated, Literal
 
 from sizing.base.quantity import Result, is_none, quantity

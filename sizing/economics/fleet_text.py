@@ -1,11 +1,9 @@
 """Spot instances, and base and burst, in sentences."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping
 from typing import assert_never
 
-from sizing.base.format import count, percent, significant
+from sizing.base.format import count, counted, percent, significant
 from sizing.economics.fleet_results import BaseAndBurst, CapacityFrom, MixedCost, RateFrom, SpotFleet
 
 Money = Callable[[float | None], str]
@@ -62,8 +60,8 @@ def _zones(number: int) -> str:
 
 def burst_sentence(one: BaseAndBurst) -> str:
     """What is owned and what is rented when, with the share of the hours from which on owning pays."""
-    base = f"{count(one.base_instances)} instance{'s' if one.base_instances != 1 else ''} of the model always run"
-    owned = f"Base and burst: {base} ({count(one.base_systems)} system{'s' if one.base_systems != 1 else ''})"
+    base = f"{counted(one.base_instances, 'instance')} of the model always run"
+    owned = f"Base and burst: {base} ({counted(one.base_systems, 'system')})"
     beyond = ", which is enough at every hour"
     if one.burst_instances:
         verb = "is" if one.burst_instances == 1 else "are"

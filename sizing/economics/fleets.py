@@ -1,7 +1,5 @@
 """Rented instances of an answer about money: spot instances through interruptions, and the burst above a base."""
 
-from __future__ import annotations
-
 from sizing.base.units import HOURS_PER_MONTH, PERCENT, S_PER_HOUR, S_PER_MINUTE
 from sizing.economics.cloud import cheapest
 from sizing.economics.fleet_results import BaseAndBurst, SpotFleet

@@ -1,7 +1,5 @@
 """A base that is always there and rented instances for the busy hours, the base being the one that costs least."""
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 from collections.abc import Callable, Iterator

@@ -3,8 +3,6 @@
 Tax is left out: it depends on the country and the company.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass

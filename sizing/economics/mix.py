@@ -7,8 +7,6 @@ prefill and decode on two GPU types each pool is such a fleet, through which all
 place.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace

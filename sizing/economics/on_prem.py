@@ -1,7 +1,5 @@
 """Systems of one's own: purchase written off in a straight line, cost of the capital, and what running them costs."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """What every way pays over 36 months, and what that is worth today: a part of the answer about money."""
 
-from __future__ import annotations
-
 from typing import Annotated
 
 from sizing.base.quantity import Result, quantity

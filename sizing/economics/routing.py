@@ -1,7 +1,5 @@
 """A share of the requests sent elsewhere: to a smaller model with a plan of its own, or to an API."""
 
-from __future__ import annotations
-
 from sizing.base.errors import InvalidScenario
 from sizing.economics.api import api, token_prices
 from sizing.economics.views import View, without_cost

@@ -11,8 +11,6 @@ fewest with ``P(Binomial(Z, u) <= m)`` as asked. Cost: ``N ((1 - d) spot + d on 
 without capacity.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass, replace
 

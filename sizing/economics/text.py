@@ -1,11 +1,9 @@
 """The cost of a plan in words: a few sentences, a page for a terminal, and Markdown."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from typing import get_args
 
-from sizing.base.format import count, kilowatts, large, percent, significant, usd
+from sizing.base.format import count, counted, kilowatts, large, percent, significant, usd
 from sizing.catalog.payment_terms import ASSUMED, TERMS
 from sizing.economics.dates import AGES, DOUBTFUL
 from sizing.economics.fleet_text import Money, burst_sentence, mix_sentence, spot_of_fleets, spot_sentences
@@ -140,7 +138,7 @@ def sentences(cost: CostAnswer, money: Money = usd) -> str:
 
 def _sentences(cost: CostAnswer, money: Money) -> Iterator[str]:
     chosen = next(way for way in cost.ways if way.name == cost.location)
-    gpus = f"{count(cost.gpus)} GPU{'s' if cost.gpus > 1 else ''}"
+    gpus = counted(cost.gpus, "GPU")
     name = _capital(COUNTED[cost.counted] + WAYS[cost.location])
     if chosen.unavailable is not None or cost.usd_per_month is None:
         why = why_unknown(chosen)
@@ -171,7 +169,7 @@ def _sentences(cost: CostAnswer, money: Money) -> Iterator[str]:
 def _stages(stages: StagesBeside, money: Money) -> str:
     """What the stages of a pipeline take, which is not in the cost of the language model."""
     power = "power not known" if stages.power_kw is None else kilowatts(stages.power_kw)
-    gpus = f"{count(stages.gpus)} GPU{'s' if stages.gpus > 1 else ''}"
+    gpus = counted(stages.gpus, "GPU")
     if stages.usd_per_month is None:
         return f"Not counted: the stages of the pipeline on {gpus} ({power}), whose price is not known."
     if not stages.usd_per_month:

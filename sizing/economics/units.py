@@ -1,7 +1,5 @@
 """Money per request and per million tokens: of all that is provisioned, of what is used, at full load, of the next."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 from sizing.base.units import HOURS_PER_MONTH, S_PER_HOUR

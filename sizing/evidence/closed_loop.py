@@ -4,8 +4,6 @@ A run is short: users begin together on an empty engine, and the last of them fi
 simulated, with as many requests as are stated, or :data:`ROUNDS` for each user, and means are of all of them.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 from typing import Any, NamedTuple

@@ -6,8 +6,6 @@ a multiple near capacity. So its latencies are simulated with the step times at 
 steps of closed loops and prompts of static batches, as a plan's are (``sizing.planning.spread``).
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from types import MappingProxyType

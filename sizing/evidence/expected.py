@@ -1,7 +1,5 @@
 """The expected measurements of a table of points: each mode by its own protocol, all rows of a mode at once."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import fields
 

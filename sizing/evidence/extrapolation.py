@@ -6,8 +6,6 @@ of it, and the ends are moved until they hold four of five measurements of four 
 that nobody measured, or of a whole generation.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass

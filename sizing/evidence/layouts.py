@@ -1,7 +1,5 @@
 """From the GPUs and degrees of parallelism of a benchmark to instances: which layouts a row states or leaves open."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass, replace
 from itertools import product

@@ -1,7 +1,5 @@
 """The files of ``predict``: a CSV of configurations in, a CSV of answers out."""
 
-from __future__ import annotations
-
 import csv
 import io
 from collections import Counter

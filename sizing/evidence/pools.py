@@ -5,8 +5,6 @@ decode instances, and a request that finds all prefill instances busy waits ther
 than these let through (mean-value analysis of two stations; Splitwise, Patel et al., ISCA 2024).
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 

@@ -12,8 +12,6 @@ loop under NVIDIA Dynamo (``dynamo-sglang``), or on other than one server or ins
 the prefill and decode instances, or the replicas, that serve most at its load; ``source`` names them.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass, replace
 

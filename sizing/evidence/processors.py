@@ -4,8 +4,6 @@ Decode there follows bandwidth / bytes read x a share that is fitted by family (
 GPU, engine and software year as elsewhere: so its evidence is its own, too.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from functools import cache
 

@@ -4,8 +4,6 @@ Columns (C, 1) in, columns (C, 1) out; one row per configuration. The customer's
 business of ``sizing.queueing.steady_state``; what is here reproduces published measurements.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 
 import numpy as np

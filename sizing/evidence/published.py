@@ -4,8 +4,6 @@
 are the mean lengths actually sent: 0.9 x nominal where a source draws them from [0.8, 1] x nominal.
 """
 
-from __future__ import annotations
-
 import gzip
 import math
 from collections.abc import Mapping, Sequence

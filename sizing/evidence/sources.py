@@ -1,7 +1,5 @@
 """Where the evidence library comes from: the name of each source, its licence, and a link to the very file."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass
 

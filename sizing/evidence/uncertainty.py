@@ -7,8 +7,6 @@ their quantiles in a stratum, configurations weighing alike, are the ends of its
 protocol; finer ones (engine, GPU family, kind of model) held less often on unseen groups.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, lru_cache

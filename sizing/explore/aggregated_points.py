@@ -1,7 +1,5 @@
 """Instances that do both prefill and decode at every load of their grid."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import ClassVar, Self

@@ -1,7 +1,5 @@
 """What a token costs where a deployment carries the load of the scenario: whole systems, and the tokens of its day."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

@@ -1,7 +1,5 @@
 """A Dask cluster behind the ``concurrent.futures`` interface, when ``requirements-scale.txt`` is installed."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from concurrent.futures import Executor
 from contextlib import contextmanager

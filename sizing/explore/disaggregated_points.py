@@ -4,8 +4,6 @@ A point is a few decode instances at some concurrency beside as many whole prefi
 smallest group that is worth repeating. Rates and costs are those of both kinds together.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import ClassVar, Self

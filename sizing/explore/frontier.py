@@ -4,8 +4,6 @@ A frontier (Pareto front) holds the points that no other beats on both axes. Eac
 it would do better on both axes without them, those points are kept apart.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Annotated, Any, Literal

@@ -6,8 +6,6 @@ each, by the same load model and limits: it is where the plan's own answer start
 The largest value that fits is found by growing steps and bisection.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Annotated, Literal, Protocol, TypeVar
@@ -17,7 +15,7 @@ from numpy.typing import NDArray
 
 from sizing.base.checks import number_between, whole_number
 from sizing.base.errors import SizingError
-from sizing.base.format import count, ms, requests_per_s, usd
+from sizing.base.format import counted, ms, requests_per_s, usd
 from sizing.base.latency_and_cost import Business
 from sizing.base.quantity import Result, quantity
 from sizing.base.units import HOURS_PER_MONTH, MS_PER_S
@@ -121,7 +119,7 @@ def served_by_gpus(scenario: Scenario, gpus: int) -> Served:
     given = whole_number("GPUs", gpus, 1, MAX_FLEET_GPUS)
     question, base = _evaluated(scenario)
     best = None if beyond_context(question) else _most(question, base, lambda among: among.gpus <= given)
-    return _served(question, best, gpus_in_words(given), given)
+    return _served(question, best, counted(given, "GPU"), given)
 
 
 def served_by_budget(scenario: Scenario, usd_per_month: float) -> Served:
@@ -151,8 +149,8 @@ def longest_prompt(scenario: Scenario, gpus: int) -> Pushed:
 
     low, label = farthest(fits, question.traffic.cached_tokens + 1.0, top, PROMPT_TOLERANCE)
     if low is None:
-        return _nowhere("tokens", f"{gpus_in_words(given)} cannot carry the peak at any prompt length.")
-    carrying = f"{gpus_in_words(given)} {'carry' if given > 1 else 'carries'}"
+        return _nowhere("tokens", f"{counted(given, 'GPU')} cannot carry the peak at any prompt length.")
+    carrying = f"{counted(given, 'GPU')} {'carry' if given > 1 else 'carries'}"
     limited = " (the context window)" if low >= top * (1 - PROMPT_TOLERANCE) else ""
     return Pushed(
         value=float(int(low)),
@@ -179,8 +177,8 @@ def tightest_limit(scenario: Scenario, limit: LimitName, gpus: int) -> Pushed:
     reciprocal, label = farthest(fits, 1.0 / LOOSEST_MS, 1.0 / TIGHTEST_MS, LIMIT_TOLERANCE)
     name = limit.removesuffix("_ms").upper()
     if reciprocal is None:
-        return _nowhere("ms", f"{gpus_in_words(given)} cannot carry the peak, however loose the {name} limit.")
-    carrying = f"{gpus_in_words(given)} {'carry' if given > 1 else 'carries'}"
+        return _nowhere("ms", f"{counted(given, 'GPU')} cannot carry the peak, however loose the {name} limit.")
+    carrying = f"{counted(given, 'GPU')} {'carry' if given > 1 else 'carries'}"
     p, value = f"p{question.limits.percentile:g}", 1.0 / reciprocal
     return Pushed(
         value=value,
@@ -193,11 +191,6 @@ def tightest_limit(scenario: Scenario, limit: LimitName, gpus: int) -> Pushed:
 def _nowhere(unit: str, message: str) -> Pushed:
     """Where nothing fits, at any value."""
     return Pushed(value=None, unit=unit, configuration="", message=message)
-
-
-def gpus_in_words(number: int) -> str:
-    """A number of GPUs with its noun: "1 GPU", "8 GPUs"."""
-    return f"{count(number)} GPU{'s' if number != 1 else ''}"
 
 
 def _evaluated(scenario: Scenario) -> tuple[Question, Evaluated]:

@@ -3,8 +3,6 @@
 Every cell is decided as a plan for its lengths is, by simulation, so that Size gives the same answer for a cell.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from itertools import pairwise
 from typing import Annotated

@@ -1,7 +1,5 @@
 """How far the load curve of a deployment may lie from its estimate: the same curve at both ends of the step times."""
 
-from __future__ import annotations
-
 from typing import Annotated
 
 from sizing.base.quantity import Result, quantity

@@ -3,8 +3,6 @@
 What a spreadsheet looks up, because it cannot simulate.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import pairwise

@@ -1,7 +1,5 @@
 """Measurements near a scenario, published or its own, as points that stand beside the operating points."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Sequence
 from functools import cache
 from typing import Annotated

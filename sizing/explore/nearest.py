@@ -1,7 +1,5 @@
 """The measurements nearest to a planned deployment: published ones, and the scenario's own benchmark."""
 
-from __future__ import annotations
-
 from sizing.base.deployed import Deployed
 from sizing.base.format import count
 from sizing.catalog import gpus

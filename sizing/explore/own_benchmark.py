@@ -1,7 +1,5 @@
 """The points of a scenario's own benchmark as measurements, to stand beside the published ones."""
 
-from __future__ import annotations
-
 from sizing.base.choices import is_open_loop
 from sizing.calibration.benchmark import calibrated_configuration, calibration_points, overloaded
 from sizing.evidence.points import Point

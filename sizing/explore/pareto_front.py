@@ -1,7 +1,5 @@
 """The Pareto front: points that no other beats on both of two axes."""
 
-from __future__ import annotations
-
 import numpy as np
 from numpy.typing import NDArray
 

@@ -1,7 +1,5 @@
 """A scenario in which one deployment alone is considered."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from sizing.base.deployed import Deployed, Drafts

@@ -4,8 +4,6 @@ A frontier knows this interface only; :mod:`sizing.explore.aggregated_points` an
 :mod:`sizing.explore.disaggregated_points` are its two implementations.
 """
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass

@@ -6,8 +6,6 @@ programme chooses one kind of system for each workload and the number of systems
 HiGHS).
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Annotated, Literal

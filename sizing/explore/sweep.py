@@ -4,8 +4,6 @@ A sweep file is a scenario plus ``axes``: a mapping from dotted scenario keys to
 answered. Work is handed out in chunks; a worker that dies takes only its chunk with it, which is handed out again.
 """
 
-from __future__ import annotations
-
 import itertools
 import signal
 from collections.abc import Callable, Iterator, Mapping, Sequence

@@ -1,7 +1,5 @@
 """``python -m sizing.methodology [--check]``: write the documents, or name those that are out of date (exit 1)."""
 
-from __future__ import annotations
-
 import argparse
 import sys
 from collections.abc import Mapping, Sequence

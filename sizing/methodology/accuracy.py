@@ -1,7 +1,5 @@
 """The chapter on accuracy: the figures of ``docs/ACCURACY.md``, in words."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

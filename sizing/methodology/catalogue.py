@@ -1,7 +1,5 @@
 """Chapters on the facts: files with source and date, accuracy lost to quantisation, and the catalogue itself."""
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable

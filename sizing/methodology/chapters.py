@@ -1,7 +1,5 @@
 """All chapters of the methodology, in reading order: the reader's version, then the reference."""
 
-from __future__ import annotations
-
 from functools import cache
 
 from sizing.methodology.accuracy import accuracy

@@ -4,8 +4,6 @@ A docstring has one sentence, then prose, ``Equation: ...``, ``Valid: ...`` and 
 to the end of its paragraph or to the next one. Without ``Equation:`` the part that reads like mathematics is taken.
 """
 
-from __future__ import annotations
-
 import ast
 import re
 from collections.abc import Iterator

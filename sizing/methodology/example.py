@@ -4,8 +4,6 @@ The text stands in ``example.md``: ``{steps:name}`` are the steps of an explaine
 is a number of the scenario or of its plan.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from functools import cache, partial

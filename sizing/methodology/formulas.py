@@ -1,7 +1,5 @@
 """Chapters on how numbers come about: the way through the engine, its formulas, and where they hold."""
 
-from __future__ import annotations
-
 from functools import cache
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The glossary: terms of the field, and one entry per public field of the results."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """The chapter on the question: every key of a scenario with its default and what it accepts."""
 
-from __future__ import annotations
-
 import types
 import typing
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """The methodology as Markdown: the reader's version, and the reference it leads into."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import groupby

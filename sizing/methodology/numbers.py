@@ -1,7 +1,5 @@
 """Chapters on numbers that are neither asked nor computed: constants, fitted efficiencies, engines, formats."""
 
-from __future__ import annotations
-
 import ast
 from collections.abc import Iterator, Mapping
 from pathlib import Path

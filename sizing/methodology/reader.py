@@ -5,8 +5,6 @@ formula and ``[words](chapter:slug)`` to a chapter. An unknown name is a KeyErro
 it speaks of.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path

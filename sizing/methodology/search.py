@@ -1,7 +1,5 @@
 """Finding an entry or a row by its words."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import astuple, replace
 from functools import cache

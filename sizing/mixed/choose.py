@@ -5,8 +5,6 @@ in place of single GPUs, and with neighbouring ranges together: a router tells p
 fleets. So few ranges have so few such splits that the best is cheapest by trying every one.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -4,8 +4,6 @@ A router knows the prompt of a request when it comes, and not how long the answe
 the prompt. Answers are as long in every range as in all (a scenario states the two lengths apart).
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass

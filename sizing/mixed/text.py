@@ -1,7 +1,5 @@
 """The mix in words: a sentence of the answer, and lines for a terminal."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 
 from sizing.base.format import count, ms, percent, significant, usd

@@ -4,8 +4,6 @@ The capacity of an instance for one range is what the analytic load model gives 
 that range alone, as for any question. Requests of several ranges on one instance take their shares of its time.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass

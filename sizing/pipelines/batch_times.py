@@ -5,8 +5,6 @@ prefill of the engine has on that GPU (:func:`sizing.steps.roofline.prefill_s`).
 audio, then its decoder token by token.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass, replace
 from functools import lru_cache

@@ -1,7 +1,5 @@
 """What each stage asks of a GPU type: its share of a GPU, its memory, and the time of a batch."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 

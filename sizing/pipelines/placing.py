@@ -1,7 +1,5 @@
 """Stages on GPUs of their types: first fit by time and memory, and what is bought for them beside idle GPUs."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
@@ -10,7 +8,7 @@ from sizing.base.units import HOURS_PER_MONTH
 from sizing.catalog.gpu import Gpu
 from sizing.pipelines.batch_times import USABLE
 from sizing.pipelines.loads import Load
-from sizing.prices.hardware import HardwareOption, options
+from sizing.prices.hardware import HardwareOption, offers_of
 from sizing.question.understand import Question
 
 
@@ -85,8 +83,7 @@ def placed(question: Question, gpu: Gpu, cards: tuple[Card, ...], idle: int) -> 
     bought = len(cards) - used
     if not bought:
         return Placement(gpu=gpu, cards=cards, idle=used, option=None, systems=0)
-    deployment = question.scenario.deployment
-    offers = options(gpu, deployment.location, question.prices, question.gpu_prices.get(gpu.id))
+    offers = offers_of(question, gpu)
     systems = {offer.id: -(-bought // offer.gpus) for offer in offers}
     option = min(
         offers, key=lambda one: (one.usd_per_hour is None, systems[one.id] * (one.usd_per_hour or 0.0), systems[one.id])

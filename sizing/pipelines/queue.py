@@ -4,8 +4,6 @@ Batches of each stage come at random and take a fixed time, so that the wait of 
 mixture of fixed services: W = sum(lambda S^2) / (2 (1 - sum(lambda S))); of one stage that is M/D/1.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """The stages of a scenario beside its language model: GPUs, rate, latency and cost of each and of the whole."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass

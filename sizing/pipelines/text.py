@@ -1,7 +1,5 @@
 """The stages in words: a sentence of the answer, and lines for a terminal."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 
 from sizing.base.format import count, kilowatts, ms, significant, usd

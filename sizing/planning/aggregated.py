@@ -140,9 +140,9 @@ class PlannedAggregated(PlannedDeployment[Aggregated]):
 
     def rooms(self, confidences: Floats) -> Floats:
         """By the analytic load model, moved as the simulation moved the capacity."""
-        only = np.full(len(confidences), self.k)
-        kind = self.kind.take(only)
-        decode, prefill = (step_factors(each, confidences) for each in step_intervals(kind))
+        one = self.kind.take(np.array([self.k]))
+        decode, prefill = (step_factors(around, confidences) for (around,) in step_intervals(one))
+        kind = one.take(np.zeros(len(confidences), dtype=np.intp))
         rps = capacity_with(kind, decode, prefill)
         return rps / kind.rps
 

@@ -4,8 +4,6 @@ It stands for :func:`sizing.plan` where so many answers are needed that simulati
 maps, inverse questions), and where there is nothing to simulate (offline use). What shows it says so.
 """
 
-from __future__ import annotations
-
 from sizing.base.result import Plan
 from sizing.pipelines.sized import with_pipeline
 from sizing.planning.compose import compose

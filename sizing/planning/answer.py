@@ -1,7 +1,5 @@
 """The answer, sentence by sentence: what is bought, what it serves and how fast, what it costs, how sure."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -11,11 +9,12 @@ from typing import assert_never
 from sizing.base.arrays import ROUNDING
 from sizing.base.choices import SinglePoint
 from sizing.base.deployed import Adapters, Deployed, Pool
-from sizing.base.format import count, large, ms, percent, requests_per_s, significant, usd
+from sizing.base.format import count, counted, large, ms, percent, requests_per_s, significant, usd
 from sizing.base.latency_and_cost import Cost, Latencies
 from sizing.base.result import AnswerPart, AnswerSentence
 from sizing.base.units import PERCENT
 from sizing.catalog.drafts import Draft
+from sizing.catalog.payment_terms import TERMS
 from sizing.catalog.precisions import Precision
 from sizing.planning import media
 from sizing.planning.binding import Binding
@@ -241,7 +240,9 @@ def price(cost: Cost) -> str:
 
 def hardware_price(cost: Cost, a_month: str) -> str:
     """What an amount ``a_month`` is for: all that is bought, written off, and nothing else; or what is rented."""
-    of = "the rented instances" if cost.system_usd is None else "the hardware alone, before power and operation"
+    paid = "" if cost.payment is None else f", {TERMS[cost.payment].words}"
+    rented = f"the rented instances{paid}"
+    of = rented if cost.system_usd is None else "the hardware alone, before power and operation"
     return f"{a_month} a month for {of}."
 
 
@@ -262,7 +263,7 @@ def sure(how_sure: Sureness, planned: int) -> str:
     chance = f"a chance of {chance_in_words(how_sure.probability)} (asked: {percent(how_sure.confidence)})"
     if how_sure.expected >= planned:
         return f"The limits hold with {chance}."
-    enough = f"{_gpus(how_sure.expected)} {'is' if how_sure.expected == 1 else 'are'} expected to be enough"
+    enough = f"{counted(how_sure.expected, 'GPU')} {'is' if how_sure.expected == 1 else 'are'} expected to be enough"
     return f"{enough}; with {count(planned)} the limits hold with {chance}."
 
 
@@ -270,8 +271,3 @@ def chance_in_words(probability: float, *, more_than: str = "more than") -> str:
     """ "93 %", "more than 99 %": whole percents, rounded down, so that none is promised that is not there."""
     whole = math.floor(probability * PERCENT + ROUNDING)
     return f"{more_than} {whole} %" if probability >= 1.0 - LEAST_CHANCE else f"{whole} %"
-
-
-def _gpus(number: int) -> str:
-    """A number of GPUs with its noun: "1 GPU", "8 GPUs"."""
-    return f"{count(number)} GPU{'s' if number != 1 else ''}"

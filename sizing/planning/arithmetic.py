@@ -4,8 +4,6 @@ A step reads "what it is: expression = result": numbers, ``+ - x / ^``, parenthe
 ``min(a; b)``. A test recomputes every step of every explanation from what it says.
 """
 
-from __future__ import annotations
-
 import math
 
 from sizing.base.choices import Redundancy

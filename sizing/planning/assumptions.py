@@ -1,7 +1,5 @@
 """What an answer takes for granted about how requests are served, in words."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from types import MappingProxyType
 from typing import assert_never
@@ -185,7 +183,7 @@ def of_pools(
     )
     if spares := question.scenario.deployment.spare_instances:
         yield (
-            f"{spares:,} spare instance{'s' if spares > 1 else ''} in either pool: an instance of one does not stand "
+            f"{counted(spares, 'spare instance')} in either pool: an instance of one does not stand "
             "in for one of the other."
         )
     if named:

@@ -1,7 +1,5 @@
 """What binds: at the planned load, and what an instance reaches first when the load grows."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from enum import Enum, auto
 

@@ -1,7 +1,5 @@
 """What the load of a plan means in a day."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from sizing.base.format import requests_per_s

@@ -1,7 +1,5 @@
 """The prefix caches of a deployment: what its own KV cache and a second tier hold, and how long loading takes."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The one place where a plan is put together: deployment, figures, warnings, alternatives."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from typing import Any, TypedDict, TypeVar
 

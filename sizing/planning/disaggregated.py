@@ -196,8 +196,9 @@ class PlannedDisaggregated(PlannedDeployment[PoolPairs]):
 
     def rooms(self, confidences: Floats) -> Floats:
         """By the analytic load model: what the pool carries that has less room, and within the E2E limit."""
-        question, kind = self.question, self.kind.take(np.full(len(confidences), self.k))
-        decode, prefill = (step_factors(each, confidences) for each in _intervals(kind))
+        question, one = self.question, self.kind.take(np.array([self.k]))
+        decode, prefill = (step_factors(around, confidences) for (around,) in _intervals(one))
+        kind = one.take(np.zeros(len(confidences), dtype=np.intp))
         scaled = _sized_again(kind, decode, prefill)
         rooms = scaled.max_rps / question.demand.sustained_rps
         if np.isfinite(question.limits.e2e_s):

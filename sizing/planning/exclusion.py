@@ -1,7 +1,5 @@
 """GPUs that cannot serve the scenario, the nearest first; a change that would not help after all is not proposed."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Collection, Sequence
 from dataclasses import replace
@@ -18,7 +16,7 @@ from sizing.planning.sentences import beyond_context
 from sizing.planning.unsupported import LOSSY, unsupported
 from sizing.question.understand import Question
 from sizing.search.drafted import with_drafts
-from sizing.search.screen import Evaluated, all_configurations, evaluate, most_gpus, offered
+from sizing.search.screen import Evaluated, all_configurations, evaluate_all, most_gpus, offered
 
 NOT_ENOUGH = "That alone is not enough: a limit or the memory would still be exceeded."
 
@@ -38,7 +36,7 @@ def excluded(question: Question, evaluated: Evaluated, by_pools: Collection[str]
             continue
         fits = fitting.get(gpu.id, np.empty(0, dtype=np.intp))
         if not offered(question, gpu):
-            out.append(not_offered(gpu))
+            out.append(not_offered(question, gpu))
         elif not gpu.sizable:
             out.append(unknown(gpu))
         elif gpu.id not in enumerated:
@@ -125,7 +123,7 @@ def _serving(question: Question, entries: Sequence[Excluded]) -> set[str]:
     """Which of the excluded GPUs have a configuration that meets the question."""
     named = {e.gpu for e in entries}
     narrowed = replace(question, gpus=tuple(g for g in question.gpus if g.id in named))
-    evaluated = evaluate(narrowed, all_configurations(narrowed))
+    evaluated = evaluate_all(narrowed)
     serving = _carrying(evaluated)
     return serving if serving == named else serving | _carrying(with_drafts(narrowed, evaluated))
 

@@ -1,7 +1,5 @@
 """Why a GPU cannot serve the scenario, and the smallest change that would let it."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import replace
@@ -20,6 +18,7 @@ from sizing.deployments.memory import MemoryFit, memory_fit
 from sizing.planning.unsupported import LOSSY, RESTRICTIONS, lossy
 from sizing.question.configuration import Allowed, Configuration
 from sizing.question.understand import EXPECTED, Question
+from sizing.scenario.costs import Rent
 from sizing.search.screen import Evaluated, most_gpus
 
 LIMIT_NAMES = (
@@ -48,21 +47,36 @@ def article(name: str) -> str:
     return "An" if name[0] in "EI" else "A"
 
 
-def not_offered(gpu: Gpu) -> Excluded:
-    """It cannot be bought, or not for a data centre, and the scenario is not in the cloud."""
-    if gpu.consumer:
+def not_offered(question: Question, gpu: Gpu) -> Excluded:
+    """It cannot be bought, or not for a data centre, or not rented where the scenario asks for it."""
+    if gpu.consumer and not question.scenario.deployment.gpus:
         return Excluded(
             gpu=gpu.id,
             closest="",
             reason="Its driver's licence forbids use in a data centre.",
             relaxation="Choose it under GPUs to have it considered all the same.",
         )
+    if question.scenario.deployment.location == "cloud":
+        return _not_rented_there(question.scenario.costs.rent, gpu)
     return Excluded(
         gpu=gpu.id,
         closest="",
         reason="It is not sold: it exists only in its provider's cloud.",
         relaxation="Rent it: choose the cloud.",
         fix=Fix(key="deployment.location", value="cloud", label="Run in the cloud"),
+    )
+
+
+def _not_rented_there(rent: Rent, gpu: Gpu) -> Excluded:
+    """The provider or region that is asked for has no instance with it."""
+    key, value = ("cloud_provider", rent.provider) if rent.provider is not None else ("cloud_region", rent.region)
+    by = "" if rent.provider is None else f" by {rent.provider}"
+    place = "" if rent.region is None else f" in {rent.region}"
+    return Excluded(
+        gpu=gpu.id,
+        closest="",
+        reason=f"The catalogue has no instance with it{by}{place}.",
+        relaxation=f"Rent it elsewhere, without costs.{key} {value}, or enter your price (prices.listed.gpu_hours).",
     )
 
 

@@ -1,7 +1,5 @@
 """Each figure of the answer followed from the inputs to the formula to the source."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """Memory of a planned instance followed from the inputs to the formula to the source."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from sizing.base.deployed import PerInstance

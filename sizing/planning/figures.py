@@ -3,8 +3,6 @@
 Where the simulation confirms none of the best candidates of the analytic screen, the plan says so and names the limit.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """How long the instances of an answer take to start, where the scenario says what they read their weights from."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 

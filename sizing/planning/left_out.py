@@ -4,8 +4,6 @@ Of each kind the cheapest that the analytic screen has is held against what the 
 that either is as far from a simulation. Nothing is simulated: it is a hint what to look at, not an answer.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -17,8 +15,11 @@ from sizing.base.deployed import Deployed
 from sizing.base.format import count, usd
 from sizing.base.result import Candidate, Fix, LeftOut, LeftOutKind, PlanWarning
 from sizing.base.units import HOURS_PER_MONTH
+from sizing.catalog.engines import resolve_engine
 from sizing.catalog.gpu import Gpu
-from sizing.prices.hardware import options
+from sizing.catalog.precisions import resolve_precision
+from sizing.catalog.support import support
+from sizing.prices.hardware import offers_of
 from sizing.question.understand import Question, unmeasured_gpus
 from sizing.search.aggregated import Aggregated, smallest_aggregated
 from sizing.search.screen import evaluate_all
@@ -46,12 +47,14 @@ _LESS_SURE = "little room for the KV cache, several systems for an instance or s
 _FIXES: dict[LeftOutKind, Fix] = {
     "lossy_formats": Fix(key="deployment.accurate_formats_only", value=False, label="Show it"),
     "unmeasured_gpus": Fix(key="deployment.measured_gpus_only", value=False, label="Show it"),
+    "on_demand": Fix(key="costs.purchase", value="on_demand", label="Show it"),
 }
 _WORDS: dict[LeftOutKind, str] = {
     "lossy_formats": "weight formats that lose accuracy",
     "unmeasured_gpus": "GPUs without published benchmarks",
+    "on_demand": "on demand, where no spot price is known",
 }
-_NUMBERS = {1: "A cheaper plan was", 2: "Two cheaper plans were"}
+_NUMBERS = {1: "A cheaper plan was", 2: "Two cheaper plans were", 3: "Three cheaper plans were"}
 
 
 def left_out(screened: Screened, usd_per_month: float | None) -> tuple[LeftOut, ...]:
@@ -96,8 +99,7 @@ def _cheaper(question: Question, most: float) -> _Cheapest | None:
 
 def _least_usd_per_month(question: Question, gpu: Gpu) -> float:
     """The least that one system with that GPU costs at list price; infinite where no price is known."""
-    own = question.gpu_prices.get(gpu.id)
-    offers = options(gpu, question.scenario.deployment.location, question.prices, own)
+    offers = offers_of(question, gpu)
     return min((o.usd_per_hour * HOURS_PER_MONTH for o in offers if o.usd_per_hour is not None), default=math.inf)
 
 
@@ -138,6 +140,8 @@ def about_cheaper(
         brings.append("tensor parallelism over PCIe")
     if any(one.weight_precision != planned.weight_precision for one in deployed):
         brings.append("weights in another format")
+    if any(_undocumented(question, one) for one in deployed) and not _undocumented(question, planned):
+        brings.append("software that no source says to run")
     least = min(cheaper, key=lambda one: one.hardware_usd_per_month or math.inf)
     name, price = question.gpu_name(least.deployment.gpu), usd(least.hardware_usd_per_month)
     some = (
@@ -153,6 +157,13 @@ def about_cheaper(
     )
 
 
+def _undocumented(question: Question, one: Deployed) -> bool:
+    """Whether no source says that the engine runs the model in this format on this GPU."""
+    gpu = next(gpu for gpu in question.gpus if gpu.id == one.gpu)
+    stated = support(resolve_engine(one.engine), gpu, question.model, resolve_precision(one.weight_precision))
+    return stated.status == "unknown"
+
+
 def _over_pcie(question: Question, one: Deployed) -> bool:
     """Whether tensor parallelism reaches beyond the GPUs that fast links join."""
     gpu = next(gpu for gpu in question.gpus if gpu.id == one.gpu)
@@ -166,6 +177,10 @@ def _kinds(question: Question) -> Iterator[tuple[LeftOutKind, Question]]:
         yield "lossy_formats", replace(question, allowed=replace(allowed, accuracy="lost"))
     if unmeasured := unmeasured_gpus(question):
         yield "unmeasured_gpus", replace(question, gpus=unmeasured)
+    scenario = question.scenario
+    if scenario.deployment.location == "cloud" and scenario.costs.purchase == "spot":
+        on_demand = scenario.costs.model_copy(update={"purchase": "on_demand"})
+        yield "on_demand", replace(question, scenario=scenario.model_copy(update={"costs": on_demand}))
 
 
 def _cheapest(kind: Aggregated) -> _Cheapest | None:

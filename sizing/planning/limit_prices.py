@@ -5,8 +5,6 @@ analytic load model answers: states under load are known for every candidate alr
 what is beyond it.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import math
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Long prompts of a plan: what an instance holds, what context parallelism would, and how far step times are tried."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from sizing.base.format import count, significant

@@ -1,7 +1,5 @@
 """A measured record of one system replaces the model's prediction: the plan that says so."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from sizing.base.format import count, ms, requests_per_s, significant

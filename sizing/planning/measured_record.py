@@ -1,7 +1,5 @@
 """What a measured record of one system says: systems = ceil(peak / measured requests/s), and the latencies measured."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -21,7 +19,7 @@ from sizing.deployments.candidates import enumerate_for, table
 from sizing.deployments.concurrency import running_fit
 from sizing.planning.aggregated import deployed_as
 from sizing.planning.shared_fields import memory_gb
-from sizing.prices.hardware import HardwareOption, options
+from sizing.prices.hardware import HardwareOption, offers_of
 from sizing.question.configuration import Configuration
 from sizing.question.understand import Question
 from sizing.scenario.schema import Measured
@@ -159,8 +157,7 @@ def _system(question: Question, record: Measured) -> tuple[HardwareOption, Gpu]:
         raise InvalidScenario.at("measured.system", error) from None
     gpu = next((g for g in question.gpus if g.id == named.gpu_id), None) or gpus().get(named.gpu_id)
     gpu = gpu or resolve_gpu(named.gpu_id)
-    location = question.scenario.deployment.location
-    offers = options(gpu, location, question.prices, question.gpu_prices.get(gpu.id))
+    offers = offers_of(question, gpu)
     option = next((o for o in offers if o.id == named.id), None)
     if option is None:  # rented: the instance type with as many GPUs stands for the measured system
         option = next((o for o in offers if o.gpus == named.gpus), offers[0])

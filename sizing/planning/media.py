@@ -1,7 +1,5 @@
 """Images, pages and sound of a plan: the sentence of the answer, what is taken for granted, and warnings."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator
 

@@ -1,7 +1,5 @@
 """What fills the memory of one GPU of a plan, for charts and reports."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 from sizing.base.deployed import Deployed, PerInstance, Pool

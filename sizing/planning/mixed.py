@@ -5,8 +5,6 @@ for its own requests, so that together they hold them for all. Where that is not
 that one fleet is.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import replace

@@ -5,8 +5,6 @@ answers one scenario answers alike. :mod:`sizing.planning.analytic` is the estim
 needed.
 """
 
-from __future__ import annotations
-
 from functools import lru_cache
 
 from sizing.base.result import Plan

@@ -1,7 +1,5 @@
 """Prefill and decode on two GPU types beside a plan: stated, and as a plan of its own where they are advised."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace

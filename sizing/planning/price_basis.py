@@ -1,7 +1,5 @@
 """Which deployments of a ranking are priced on another basis than what sellers ask, in a sentence."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 from sizing.base.choices import PriceBasis, is_rented

@@ -1,13 +1,11 @@
 """What is said of a proposal: its name, what it is made of, what speaks for it and what it gives up."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
 
 from sizing.base.choices import ProposalName
 from sizing.base.deployed import Deployed
-from sizing.base.format import significant
+from sizing.base.format import counted, significant
 from sizing.base.result import Plan, Proposal
 from sizing.planning.answer import NO_ROOM, chance_in_words
 from sizing.planning.sentences import systems_named
@@ -35,7 +33,7 @@ def is_the_plan(one: Proposal, balanced: Proposal) -> bool:
 def made_of(deployed: Deployed) -> str:
     """ "2 x DGX H200: 16 GPUs", and how many of these run the model where that is fewer."""
     used = f", {deployed.gpus:,} in use" if deployed.idle_gpus else ""
-    gpus = f"{deployed.gpus_bought:,} GPU{'s' if deployed.gpus_bought > 1 else ''}"
+    gpus = counted(deployed.gpus_bought, "GPU")
     return f"{systems_named(deployed.systems, deployed.system)}: {gpus}{used}"
 
 

@@ -10,8 +10,6 @@ Both are decided as the plan was, by simulation where that was. What the plan ha
 that they take less than half of its time.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from dataclasses import replace

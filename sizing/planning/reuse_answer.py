@@ -1,7 +1,5 @@
 """What the prefix caches of a plan hold of sessions: in figures, in sentences, and what other caches would save."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """What is said of the prefix caches of a plan."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator
 from typing import assert_never

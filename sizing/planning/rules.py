@@ -1,7 +1,5 @@
 """Warnings a careful architect would give about the chosen deployment; each names its source and, if any, a fix."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
@@ -11,7 +9,7 @@ import numpy as np
 
 from sizing.base.choices import Confidence
 from sizing.base.constants import DECK, constant
-from sizing.base.format import count, ms, percent, significant
+from sizing.base.format import count, counted, ms, percent, significant
 from sizing.base.result import Fix, PlanWarning
 from sizing.base.units import MS_PER_S, PERCENT
 from sizing.calibration.benchmark import calibrated_configuration
@@ -159,7 +157,7 @@ def about_interval(overloads: bool, gpus_high: int | None, gpus: int) -> Iterato
         return
     enough = "no number of GPUs holds the limits"
     if gpus_high is not None:
-        enough = f"you need {count(gpus_high)} GPU{'s' if gpus_high != 1 else ''}"
+        enough = f"you need {counted(gpus_high, 'GPU')}"
     yield PlanWarning(
         code="interval_open",
         severity="info",

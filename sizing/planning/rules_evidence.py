@@ -1,11 +1,9 @@
 """Warnings about deployments unlike anything that was measured: the GPU, the engine on it, the layout."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from sizing.base.constants import constant
-from sizing.base.format import count, percent
+from sizing.base.format import count, counted, percent
 from sizing.base.result import PlanWarning
 from sizing.catalog import Model
 from sizing.catalog.engines import engines
@@ -97,7 +95,7 @@ def _about_processor(row: Configuration) -> PlanWarning:
         severity="warning",
         source="docs/accuracy/processors.csv",
         message=f"{row.gpu.name} counts as one GPU. Its decode is memory bandwidth over bytes read times a share, from "
-        f"{count(known.runs)} published runs of {count(known.machines)} machine{'s' if known.machines > 1 else ''} "
+        f"{count(known.runs)} published runs of {counted(known.machines, 'machine')} "
         f"(error of decode: median {known.median_pct:.0f} %, nine of ten below {known.p90_pct:.0f} %, "
         f"{of_whom.get(known.left_out, 'of models left out, all of one machine')}); prefill rests on fewer.{measured} "
         "Ranges are as wide as for hardware that nobody measured. Benchmark before buying.",

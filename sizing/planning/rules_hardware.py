@@ -3,8 +3,6 @@
 And about its kind: for whom it is made, what it needs, when it is to be had.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from sizing.base.choices import PriceBasis
@@ -14,10 +12,11 @@ from sizing.base.format import count, significant
 from sizing.base.result import Fix, PlanWarning
 from sizing.base.units import BILLION
 from sizing.catalog import Gpu, System, gpus, lead_times, systems
+from sizing.catalog.payment_terms import TERMS
 from sizing.deployments.layouts import TP_SIZES
 from sizing.prices.hardware import HardwareOption
 from sizing.prices.packing import systems_for_both
-from sizing.prices.system_price import ASKED_OF_ANYBODY, BASIS_WORDS
+from sizing.prices.system_price import ASKED_OF_ANYBODY, BASIS_WORDS, as_sellers_ask, asked_over_asp
 from sizing.question.configuration import Configuration
 from sizing.question.understand import Question
 
@@ -145,14 +144,15 @@ def _about_price(question: Question, option: HardwareOption) -> Iterator[PlanWar
             severity="warning",
             source=option.source,
             message=f"The price of {option.name} rests on {_a_basis(option.price_basis)}, not on what a "
-            f"seller asks{beside}: enter the price you are quoted.",
+            f"seller asks{beside}{_put_as_asked(option.price_basis, alone=not beside)}",
         )
     if option.priced_by == "unknown":
         yield PlanWarning(
             code="price_unknown",
             severity="warning",
             source=option.source,
-            message=f"No list price is known for {option.name}: enter one to see cost and to rank it by cost.",
+            message=f"No list price is known for {option.name}{_by_its_payment(option)}: enter one to see cost and to "
+            "rank it by cost.",
         )
     elif option.priced_by == "rule":
         yield PlanWarning(
@@ -162,6 +162,21 @@ def _about_price(question: Question, option: HardwareOption) -> Iterator[PlanWar
             message=f"The price of {option.name} is an estimate: its GPUs at their price, chassis, CPUs, memory and "
             "network by rule. Its maker quotes it on request: enter that price.",
         )
+
+
+def _by_its_payment(option: HardwareOption) -> str:
+    """How it is to be paid for, where that is asked."""
+    return "" if option.payment is None else f", {TERMS[option.payment].words}"
+
+
+def _put_as_asked(basis: PriceBasis, *, alone: bool) -> str:
+    """How it is made comparable with what sellers ask, where that is known; ``alone`` where nothing is compared."""
+    enter = "enter the price you are quoted."
+    if basis != "asp":
+        return f": {enter}"
+    words = as_sellers_ask()
+    first = "" if alone else f", and it comes first only where it is the cheaper at {asked_over_asp().high:.2f} times"
+    return f". {words[0].upper()}{words[1:]}{first}: {enter}"
 
 
 def _a_basis(basis: PriceBasis) -> str:

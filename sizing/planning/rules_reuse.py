@@ -1,7 +1,5 @@
 """What is to be minded of a cached part that was typed: whether the plan's own caches can hold it at the load."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

@@ -3,8 +3,6 @@
 A plan that counts on speculative decoding says what that saves, and what it rests on.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator
 
@@ -24,6 +22,7 @@ from sizing.question.understand import Question
 from sizing.search.all_deployments import AllDeployments
 from sizing.search.deployments import Deployments, comes_before
 from sizing.steps.efficiency import efficiencies
+from sizing.steps.hardware import products_per_lane
 
 ROOM_FOR_ADAPTERS = 1.25
 """Slots that are proposed, over the adapters in use at once in the mean. Chosen: a busy moment has more."""
@@ -58,14 +57,14 @@ def about_support(question: Question, row: Configuration) -> Iterator[PlanWarnin
             f"deployment that is known to run would come first if it cost up to {percent(UNKNOWN_COSTS - 1.0)} more.",
         )
     if stated.mode == "weight_only" and row.precision.compute != "wide":
+        rate = efficiencies().widened_rate(row.engine.surrogate, row.gpu.family, products_per_lane(row.gpu))
         yield PlanWarning(
             code="weights_widened",
             severity="info",
             source=stated.source,
             message=f"{row.engine.label} keeps the weights in {row.precision.plain_label} on {row.gpu.name} and "
             f"multiplies at 16 bit: that saves memory and bandwidth, no arithmetic. Widening them leaves the products "
-            f"about {percent(efficiencies().widening(row.gpu.family))} of the rate of 16-bit weights: where prompts "
-            "limit, 16-bit weights serve more.",
+            f"about {percent(rate)} of the rate of 16-bit weights: where prompts limit, 16-bit weights serve more.",
         )
     yield from about_widened_kv(row)
 

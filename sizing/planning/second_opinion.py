@@ -1,7 +1,5 @@
 """The chosen deployment once more by the roofline alone, without measured kernels, to see whether both agree."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """What a plan says in words beside its answer (:mod:`sizing.planning.answer`): what binds, systems, how sure."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 

@@ -5,8 +5,6 @@ again with what its first choice would hold, until that is what it counted on; w
 once more.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass, replace
 

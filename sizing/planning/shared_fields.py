@@ -1,7 +1,5 @@
 """Fields that several results share, made once each: what an instance is, and its memory."""
 
-from __future__ import annotations
-
 from typing import TypedDict
 
 from sizing.base.deployed import Adapters, Drafts

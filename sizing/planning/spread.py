@@ -1,7 +1,5 @@
 """The 80 % interval of one deployment: its GPUs and latencies at both ends of the interval of its step times."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """The lines of its log with which an engine checks a plan at its first start, in the words of that engine."""
 
-from __future__ import annotations
-
 from sizing.base.deployed import Deployed, PerInstance, Pool
 from sizing.base.format import significant
 from sizing.base.result import Plan

@@ -1,7 +1,5 @@
 """What an answer about support rests on, in sentences."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from types import MappingProxyType
 
@@ -28,6 +26,7 @@ STATEMENTS: Mapping[Kind, str] = MappingProxyType(
         "layers": "More pipeline stages than the {subject} layers of the model",
         "dense": "Expert and attention-data parallelism are of mixtures of experts, and the model is dense",
         "experts_uneven": "The {subject} experts cannot be spread so over the ranks of an instance",
+        "tensor": "{engine} is not declared to run tensor parallelism (TP) on {gpu}",
         "pipeline": "{engine} is not declared to cut this model into pipeline stages (PP)",
         "pipeline_speculation": "{engine} does not run pipeline stages (PP) with draft tokens",
         "experts": "{engine} is not declared to spread the experts (EP) on {gpu}",

@@ -1,7 +1,5 @@
 """The plan as text, for a terminal."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from commandline.percentiles import name_of

@@ -1,7 +1,5 @@
 """Why nothing that is asked for runs on a GPU at all, memory and limits aside, and the nearest that does."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any

@@ -4,8 +4,6 @@ As arrays, every step would write and read all pairs of candidates and options. 
 :mod:`sizing.prices.packing`, compiled as they are.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

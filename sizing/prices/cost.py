@@ -1,7 +1,5 @@
 """What a deployment costs, and the cheapest hardware for each of thousands of candidates."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -56,6 +54,7 @@ def cost_of(option: HardwareOption, systems: int, output_tokens_per_s: float, ou
         priced_by=option.priced_by,
         price_basis=option.price_basis,
         price_dates=option.dates,
+        payment=option.payment,
         system_usd=option.system_usd,
         purchase_usd=None if option.system_usd is None else count * option.system_usd,
         usd_per_hour=per_hour,

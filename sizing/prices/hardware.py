@@ -8,8 +8,6 @@ GPUs of different systems reach each other's memory without the CPUs (InfiniBand
 Ethernet every step of a pipeline or tensor-parallel group would wait for it, and no provider or engine recommends it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
@@ -17,14 +15,17 @@ from functools import lru_cache
 from typing import Literal
 
 from sizing.base.checks import number_between
-from sizing.base.choices import Location, PowerFrom, PriceBasis, PricedBy, is_rented
+from sizing.base.choices import Location, PowerFrom, PriceBasis, PricedBy, Purchase, is_rented
 from sizing.base.format import count
-from sizing.base.units import HOURS_PER_YEAR
+from sizing.base.units import HOURS_PER_YEAR, PERCENT
 from sizing.catalog import cloud_fabrics, cloud_instances, generic_system, gpus, server_hosts, systems_for
 from sizing.catalog.gpu import Gpu
+from sizing.catalog.payment_terms import TERMS, usual_discount_percent
 from sizing.catalog.system import CloudInstance, System
 from sizing.prices.system_price import BASIS_WORDS, dates_of, instance_power, source_of, system_power, system_price
+from sizing.question.understand import Question
 from sizing.scenario.bounds import MAX_USD
+from sizing.scenario.costs import Rent
 from sizing.scenario.prices import GpuHourPrice, Prices
 
 FOUNDED: tuple[PricedBy, ...] = ("asked", "listed", "rule", "unknown")
@@ -32,6 +33,9 @@ FOUNDED: tuple[PricedBy, ...] = ("asked", "listed", "rule", "unknown")
 
 ASSUMED_FABRIC = "assumed"
 """Of servers that are bought: network cards are part of their price, switches and cables are asked for with them."""
+
+ANYHOW = Rent()
+"""Rented from anybody, on demand."""
 
 SERVER_GPUS = 8
 """GPUs from which on an instance that is not in the catalogue is taken for a whole server of a cluster."""
@@ -70,6 +74,8 @@ class HardwareOption:
     price_basis: PriceBasis | None = None
     racked: bool = True
     dates: tuple[str, ...] = ()
+    payment: Purchase | None = None
+    """How it is paid for where its price is that of a commitment or of spot; None where it is bought or on demand."""
     hosts: int = 1
     """Machines of which it consists: several only of a TPU slice, which is rented as one, and which one instance of a
     model takes whole, because the hosts of a slice are one program."""
@@ -84,22 +90,42 @@ class HardwareOption:
 
 @lru_cache(maxsize=1024)
 def options(
-    gpu: Gpu, location: Location, prices: Prices, custom_price_usd: float | None = None
+    gpu: Gpu, location: Location, prices: Prices, custom_price_usd: float | None = None, rent: Rent = ANYHOW
 ) -> tuple[HardwareOption, ...]:
     """Every way to get this GPU at this location, best-founded price first; never empty.
 
     On premises: ``USD/h = price / (depreciation years x 8760)``, the price as in
-    :func:`sizing.prices.system_price.system_price`. Cloud: on-demand list price of the cheapest region, or asked
-    USD per GPU and hour. Hybrid is priced as on premises. ``custom_price_usd`` is the price of one accelerator. Raises
-    SizingError for a price that is negative or not finite. Source: cloud_instances.csv.
+    :func:`sizing.prices.system_price.system_price`. Cloud: list price of the cheapest region by the way to pay of
+    ``rent``, at the provider and in the region that it names, or asked USD per GPU and hour. Hybrid is priced as on
+    premises. ``custom_price_usd`` is the price of one accelerator. Raises SizingError for a price that is negative or
+    not finite. Source: cloud_instances.csv.
     """
     if gpu.slice_of:
-        return tuple(_cut(one, gpu) for one in options(gpus()[gpu.slice_of], location, prices, custom_price_usd))
+        whole = options(gpus()[gpu.slice_of], location, prices, custom_price_usd, rent)
+        return tuple(_cut(one, gpu) for one in whole)
     if custom_price_usd is not None:
         number_between("Price of the accelerator in USD", custom_price_usd, 0.0, MAX_USD)
     if is_rented(location):
-        return _cloud(gpu, prices)
+        return _cloud(gpu, prices, rent)
     return best_founded_first([_on_prem(s, gpu, location, prices, custom_price_usd) for s in _to_compare(gpu, prices)])
+
+
+def offers_of(question: Question, gpu: Gpu) -> tuple[HardwareOption, ...]:
+    """What a GPU can be had in where and how the scenario wants it (:func:`options`)."""
+    scenario = question.scenario
+    own = question.gpu_prices.get(gpu.id)
+    return options(gpu, scenario.deployment.location, question.prices, own, scenario.costs.rent)
+
+
+def rented_there(gpu: Gpu, prices: Prices, rent: Rent) -> bool:
+    """Whether a provider rents this GPU where the scenario asks for it, everywhere where it does not say."""
+    if not rent.somewhere:
+        return True
+    whole = gpus()[gpu.slice_of] if gpu.slice_of else gpu
+    own = prices.of_gpu_hour(whole.id)
+    if own is not None and own.gpus is not None:
+        return rent.provider in (None, own.provider)
+    return bool(_cheapest_regions(whole, rent))
 
 
 def _cut(whole: HardwareOption, part: Gpu) -> HardwareOption:
@@ -161,25 +187,45 @@ def _on_prem(
     )
 
 
-def _cloud(gpu: Gpu, prices: Prices) -> tuple[HardwareOption, ...]:
+def _cloud(gpu: Gpu, prices: Prices, rent: Rent) -> tuple[HardwareOption, ...]:
     """Instance types with this GPU, each in its cheapest region; unpriced ones only when nothing else is there.
 
-    On demand by the provider's own list; what others reported or one customer was quoted only where no list has it.
+    By the provider's own list; what others reported or one customer was quoted only where no list has it.
     Other terms (capacity blocks, queues, clusters, marketplaces) are no price of a service that runs on.
     """
     own = prices.of_gpu_hour(gpu.id)
     if own is not None and own.gpus is not None:
         return (_assumed_instance(gpu, own, own.gpus),)
-    kept = _cheapest_regions(gpu)
-    priced = kept if own is not None else by_own_list([row for row in kept if row.on_demand_usd_per_hour])
-    return tuple(_instance(row, gpu, own) for row in priced or kept) or (_assumed_instance(gpu, own),)
+    kept = _cheapest_regions(gpu, rent)
+    priced = kept if own is not None else by_own_list([row for row in kept if _hourly(row, rent)])
+    return tuple(_instance(row, gpu, own, rent) for row in priced or kept) or (_assumed_instance(gpu, own),)
 
 
-def _cheapest_regions(gpu: Gpu) -> list[CloudInstance]:
-    """Every instance type with this GPU, in its region of least price on demand."""
-    rows = [] if gpu.custom else [row for row in cloud_instances() if row.gpu_id == gpu.id and row.gpus > 0]
+def _hourly(row: CloudInstance, rent: Rent) -> float | None:
+    """USD per hour by one way to pay; a commitment without a listed price is the price on demand less the discount."""
+    term, on_demand = TERMS[rent.purchase], row.on_demand_usd_per_hour
+    if (listed := term.listed(row)) or not term.discount or not on_demand:
+        return listed
+    return on_demand * (1.0 - _discount_percent(rent) / PERCENT)
+
+
+def _discount_percent(rent: Rent) -> float:
+    """What a commitment takes off the price on demand where a provider does not list it."""
+    return usual_discount_percent(rent.purchase) if rent.discount_percent is None else rent.discount_percent
+
+
+def _cheapest_regions(gpu: Gpu, rent: Rent) -> list[CloudInstance]:
+    """Every instance type with this GPU where it is asked for, in its region of least price by that way to pay."""
+    rows = [
+        row
+        for row in (() if gpu.custom else cloud_instances())
+        if row.gpu_id == gpu.id
+        and row.gpus > 0
+        and rent.provider in (None, row.provider)
+        and rent.region in (None, row.region)
+    ]
     cheapest: dict[tuple[str, str], CloudInstance] = {}
-    for row in sorted(rows, key=lambda row: row.on_demand_usd_per_hour or float("inf")):
+    for row in sorted(rows, key=lambda row: _hourly(row, rent) or float("inf")):
         cheapest.setdefault((row.provider, row.instance_type), row)
     return [cheapest[key] for key in dict.fromkeys((row.provider, row.instance_type) for row in rows)]
 
@@ -193,17 +239,18 @@ def instances(gpu: Gpu) -> tuple[HardwareOption, ...]:
     """Every instance type with this GPU, with a price on demand or without: some are only reserved or spare."""
     if gpu.slice_of:
         return tuple(_cut(one, gpu) for one in instances(gpus()[gpu.slice_of]))
-    return tuple(_instance(row, gpu, None) for row in _cheapest_regions(gpu))
+    return tuple(_instance(row, gpu, None, ANYHOW) for row in _cheapest_regions(gpu, ANYHOW))
 
 
-def _instance(row: CloudInstance, gpu: Gpu, own: GpuHourPrice | None) -> HardwareOption:
-    """One instance type at its on-demand list price, or at the asked price per GPU and hour."""
-    usd, basis, source = row.on_demand_usd_per_hour, f"No on-demand price known{_how_it_is_had(row)}", row.source
+def _instance(row: CloudInstance, gpu: Gpu, own: GpuHourPrice | None, rent: Rent) -> HardwareOption:
+    """One instance type at its list price by the way to pay, or at the asked price per GPU and hour."""
+    usd, source = _hourly(row, rent), row.source
+    basis = f"No price {TERMS[rent.purchase].words} known{_how_it_is_had(row)}"
     if own is not None:
         usd, source = row.gpus * own.usd, source_of(own)
         basis = f"{row.gpus} x {own.usd:g} USD per GPU and hour as asked"
     elif usd:
-        basis = f"On-demand {BASIS_WORDS[row.price_basis]} in {row.region}: {usd:,.2f} USD per hour"
+        basis = f"{_how_it_is_paid(row, rent)}: {usd:,.2f} USD per hour"
         source = f"{row.source} ({row.date})"
     power = instance_power(gpu, row.gpus)
     return HardwareOption(
@@ -228,9 +275,20 @@ def _instance(row: CloudInstance, gpu: Gpu, own: GpuHourPrice | None) -> Hardwar
         region=row.region,
         price_basis=row.price_basis if usd is not None and own is None else None,
         dates=() if usd is None else (row.date,) if own is None else dates_of(own),
+        payment=None if own is not None or rent.purchase == "on_demand" else rent.purchase,
         hosts=-(-row.gpus // (gpu.host_gpus or row.gpus)),
         fabric=fabric_of_instance(row.provider, row.instance_type),
     )
+
+
+def _how_it_is_paid(row: CloudInstance, rent: Rent) -> str:
+    """What the price of an instance is by this way to pay, and where."""
+    term, what = TERMS[rent.purchase], BASIS_WORDS[row.price_basis]
+    if not term.listed(row):
+        return f"On-demand {what} in {row.region} less {_discount_percent(rent):g} %, {term.words}"
+    if rent.purchase == "on_demand":
+        return f"On-demand {what} in {row.region}"
+    return f"{what[0].upper()}{what[1:]} {term.words} in {row.region}"
 
 
 def _how_it_is_had(row: CloudInstance) -> str:

@@ -3,8 +3,6 @@
 An instance that fits into a system never straddles two; one that is larger than a system takes whole systems.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType

@@ -4,8 +4,6 @@ A card is cut so that its compute and memory slices suffice; which cuts are used
 (Gilmore, Gomory 1961), solved by ``scipy.optimize.milp``.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from functools import cache
 from itertools import product

@@ -4,9 +4,8 @@ Every price is for the same thing, a complete server or rack: GPUs, chassis, CPU
 of the whole of it at its maximum. So prices and powers of different GPUs can be compared.
 """
 
-from __future__ import annotations
-
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from functools import cache
 from statistics import median
 from typing import NamedTuple
 
@@ -44,6 +43,16 @@ class PriceRange(NamedTuple):
     typical: float
     low: float
     high: float
+
+
+class AskedOverAsp(NamedTuple):
+    """What sellers ask of a GPU over its average selling price: the ratio, its least and its largest, and of which
+    ``gpus`` both prices are known."""
+
+    ratio: float
+    low: float
+    high: float
+    gpus: tuple[str, ...]
 
 
 class GpuPrice(NamedTuple):
@@ -146,7 +155,16 @@ def _by_rule(system: System, custom_price_usd: float | None) -> Price:
 
 
 def _words_of(each: GpuPrice) -> str:
-    return "as asked" if each.basis is None else BASIS_WORDS[each.basis]
+    if each.basis is None:
+        return "as asked"
+    return f"{BASIS_WORDS[each.basis]}; {as_sellers_ask()}" if each.basis == "asp" else BASIS_WORDS[each.basis]
+
+
+def as_sellers_ask() -> str:
+    """What sellers ask over average selling prices, in words."""
+    over = asked_over_asp()
+    times = f"{over.low:.2f} to {over.high:.2f} times that"
+    return f"sellers ask {times} for the {len(over.gpus)} GPUs of which both are known"
 
 
 def host_price(host: ServerHost | None) -> PriceRange | None:
@@ -166,7 +184,8 @@ def _gpu_price(gpu_id: str, custom_price_usd: float | None) -> GpuPrice | None:
 def street_price(gpu_id: str) -> GpuPrice | None:
     """What one accelerator costs: the median of the middles of its prices on the first basis of :data:`ORDER`.
 
-    The range is that of its prices on every basis. A price per superchip (two GPUs and a Grace CPU) or baseboard counts
+    The range is that of its prices on every basis; an average selling price is put as sellers ask
+    (:func:`asked_over_asp`). A price per superchip (two GPUs and a Grace CPU) or baseboard counts
     for all its GPUs; one of another edition, of used cards, or that a newer one has superseded counts for none: it is
     not what a new deployment pays. None when nothing is known. Source: gpu_street_prices.csv.
     """
@@ -176,10 +195,37 @@ def street_price(gpu_id: str) -> GpuPrice | None:
         return None
     on_basis = [row for row in rows if row.basis == basis]
     every = [end for row in rows for end in _per_gpu(row)]
-    middle = median(sum(ends) / len(ends) for ends in map(_per_gpu, on_basis))
     sources = dict.fromkeys(dated(row.source, row.date) for row in on_basis)
     dates = tuple(row.date for row in on_basis)
-    return GpuPrice(PriceRange(middle, min(every), max(every)), basis, "; ".join(sources), dates)
+    usd = PriceRange(_middle(on_basis), min(every), max(every))
+    return GpuPrice(_as_asked(usd) if basis == "asp" else usd, basis, "; ".join(sources), dates)
+
+
+def _middle(rows: Sequence[StreetPrice]) -> float:
+    """The median of the middles of some prices, per accelerator."""
+    return median(sum(ends) / len(ends) for ends in map(_per_gpu, rows))
+
+
+def _as_asked(asp: PriceRange) -> PriceRange:
+    """An average selling price as sellers would ask, with as wide a range as that was found to need."""
+    over = asked_over_asp()
+    return PriceRange(asp.typical * over.ratio, asp.low * over.low, asp.high * over.high)
+
+
+@cache
+def asked_over_asp() -> AskedOverAsp:
+    """What sellers ask over the average selling price, of the GPUs that have both; the ratio is their median, but 1 at
+    least, because nobody who buys one server pays less than those who buy thousands.
+
+    Source: gpu_street_prices.csv.
+    """
+    ratios: dict[str, float] = {}
+    for gpu_id in sorted({row.gpu_id for row in street_prices() if row.basis == "asp"}):
+        by_basis = {basis: [row for row in prices_in_use(gpu_id) if row.basis == basis] for basis in ORDER}
+        asked = next((rows for basis in ASKED_OF_ANYBODY if (rows := by_basis[basis])), [])
+        if asked and by_basis["asp"]:
+            ratios[gpu_id] = _middle(asked) / _middle(by_basis["asp"])
+    return AskedOverAsp(max(median(ratios.values()), 1.0), min(ratios.values()), max(ratios.values()), tuple(ratios))
 
 
 def prices_in_use(gpu_id: str) -> tuple[StreetPrice, ...]:

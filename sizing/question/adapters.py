@@ -1,7 +1,5 @@
 """Adapters (LoRA) of a question: how many, how large, and how often a request finds its own in GPU memory."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from functools import lru_cache
 

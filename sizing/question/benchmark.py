@@ -1,7 +1,5 @@
 """The benchmark that a scenario brings along, with its names resolved."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache

@@ -1,7 +1,5 @@
 """Images, pages and sound of a request: their tokens in a prompt, and what the encoder of a model computes for them."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from dataclasses import dataclass

@@ -1,9 +1,8 @@
 """What is said of a model that was named otherwise than in the catalogue."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
+from sizing.catalog.described import about_release
 from sizing.catalog.precisions import NamedPrecision
 from sizing.catalog.resolve import ResolvedModel
 
@@ -23,8 +22,12 @@ def assumed_of_cells(resolved: ResolvedModel, precision: NamedPrecision | None) 
     remark = f"Not counted: weights in “{precision.remark}”." if precision and precision.remark else ""
     other = precision.instead_of if precision else None
     kept = f"Weights in {precision.precision.label}, as trained, not {other.label}." if precision and other else ""
-    apart = _about_architecture(resolved) if resolved.match in ("alias", "descendant", "size") else ()
+    apart = _about_architecture(resolved) if resolved.match in _APART or resolved.unknown_words else ()
     return " ".join(filter(None, [*apart, format_told, kept, remark]))
+
+
+_APART = ("alias", "descendant", "size")
+"""Ways from a name to a model that a row of a table mentions."""
 
 
 def _about_architecture(resolved: ResolvedModel) -> Iterator[str]:
@@ -38,12 +41,14 @@ def _about_architecture(resolved: ResolvedModel) -> Iterator[str]:
             yield f"Sized as {model_id}."
         case "architecture":
             yield f"Sized as {model_id}, which has the same architecture."
+        case "release" if not resolved.unknown_words:
+            yield f"Sized as {model_id}, which has the same architecture."
         case "release":
-            yield (
-                f"Sized as {model_id}, which has the same architecture. The context window of that release may differ."
-            )
-        case "alias":
+            yield f"Sized as {model_id}."
+        case "alias" if not resolved.unknown_words:
             yield resolved.note or f"Sized as {model_id}, which has the same architecture."
+        case "alias":
+            yield resolved.note or f"Sized as {model_id}."
         case "descendant":
             yield (
                 f"Sized as {model_id}, which the name contains: taken to be tuned from it, with its architecture. What "
@@ -54,6 +59,7 @@ def _about_architecture(resolved: ResolvedModel) -> Iterator[str]:
                 "Nothing is known of this model but the size in its name: give its config.json for a better answer, "
                 "above all if it is a mixture of experts."
             )
+    yield from (f"{sentence}." for sentence in about_release(resolved))
 
 
 def _about_format(resolved: ResolvedModel) -> Iterator[str]:

@@ -1,7 +1,5 @@
 """An accelerator of the scenario's own as the engine knows those of the catalogue, and what any is called."""
 
-from __future__ import annotations
-
 from sizing.base.units import GB, TRILLION
 from sizing.catalog.gpu import Gpu
 from sizing.catalog.gpu_rows import ASSUMED_PCIE_GENERATION, gpus, pcie_bytes_per_s

@@ -1,14 +1,13 @@
 """Which system and which GPU the prices of a scenario belong to: each to one, never to all."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
 from sizing.base.errors import InvalidScenario, UnknownName
+from sizing.catalog import cloud_instances, resolve_gpu, systems, systems_for
 from sizing.catalog import gpus as catalogue
-from sizing.catalog import resolve_gpu, systems, systems_for
 from sizing.catalog.gpu import Gpu
+from sizing.scenario.costs import Costs
 from sizing.scenario.prices import GpuHourPrice, PriceList, Prices, SystemPrice
 from sizing.scenario.schema import Scenario
 
@@ -17,8 +16,10 @@ def prices_of(scenario: Scenario, gpus: Sequence[Gpu]) -> Prices:
     """The prices of the scenario, with the ids of the system and of the GPU that they belong to.
 
     Unnamed, a price belongs to the only one there is: the measured system, the only system that the considered GPUs
-    come in, the only considered GPU. Raises InvalidScenario where there are several, or for an unknown name.
+    come in, the only considered GPU. Raises InvalidScenario where there are several, or for an unknown name, that of a
+    cloud provider or region too.
     """
+    check_place(scenario.costs)
     prices = scenario.prices
     system = None if prices.system_usd is None else _system(scenario, gpus)
     gpu = None if prices.gpu_hour_usd is None else _gpu(prices, gpus)
@@ -92,3 +93,13 @@ def _some(offered: Iterable[str]) -> str:
     """The first few, as examples."""
     first = list(offered)[:3]
     return " or ".join([", ".join(first[:-1]), first[-1]]) if len(first) > 1 else (first or ["dgx_h100"])[0]
+
+
+def check_place(costs: Costs) -> None:
+    """Raises InvalidScenario for a provider or region of which the catalogue has no instance."""
+    rows = cloud_instances()
+    providers, regions = {row.provider for row in rows}, {row.region for row in rows}
+    if costs.cloud_provider is not None and costs.cloud_provider not in providers:
+        raise InvalidScenario.at("costs.cloud_provider", UnknownName("provider", costs.cloud_provider, providers))
+    if costs.cloud_region is not None and costs.cloud_region not in regions:
+        raise InvalidScenario.at("costs.cloud_region", UnknownName("region", costs.cloud_region, regions))

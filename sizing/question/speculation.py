@@ -1,7 +1,5 @@
 """Speculative decoding of one instance: how many tokens a step emits, what drafts cost, and what drafting holds."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from functools import lru_cache

@@ -4,8 +4,6 @@ An instance with capacity c and weight w gets w / sum(w) of the load, so all of 
 x sum(w): with equal weights n x min(c), with weights as their capacities sum(c), which no weights exceed.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """How much one instance can take within the limits, and its latency at a given load."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from enum import IntEnum
 

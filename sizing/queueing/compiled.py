@@ -4,8 +4,6 @@ As arrays they would write and read a hundred megabytes for a question; a number
 formulas are those of ``waiting``, compiled as they are. Compiled code is kept on disk.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from typing import Any

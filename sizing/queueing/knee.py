@@ -1,7 +1,5 @@
 """Where a load curve bends, and its value at a load."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

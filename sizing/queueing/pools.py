@@ -6,8 +6,6 @@ Sources: Zhong et al., "DistServe" (OSDI 2024); Patel et al., "Splitwise" (ISCA 
 ``sizing.queueing.steady_state``. Validity: against the simulator, ``docs/LOAD_MODEL.md``.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

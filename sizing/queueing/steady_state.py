@@ -7,8 +7,6 @@ process for waiting on a free sequence slot; chunked prefill after Agrawal et al
 is the analytic screen: it assumes stationary arrivals and first-come-first-served prompts.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

@@ -6,8 +6,6 @@ coefficients of variation of :class:`sizing.question.traffic.Variability`. Sourc
 queue; a birth-death process for waiting on a free sequence slot; renewal theory for the rest of a running step.
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple, TypeVar
 
 import numpy as np

@@ -1,7 +1,5 @@
 """A simulation beside the plan: where their percentiles differ, and why."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from sizing.base.format import count, ms, percent

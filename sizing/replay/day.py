@@ -6,8 +6,6 @@ threshold is the load per instance from which it could outgrow what is running w
 The question is that of aggregated instances: no single count describes the two kinds of disaggregated pools.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -17,7 +15,7 @@ import numpy as np
 from sizing.base.arrays import ROUNDING, Counts, Floats
 from sizing.base.choices import Standby
 from sizing.base.errors import InvalidScenario
-from sizing.base.format import count, ms, percent, requests_per_s
+from sizing.base.format import count, counted, ms, percent, requests_per_s
 from sizing.base.result import Plan
 from sizing.base.units import HOURS_PER_DAY, S_PER_DAY, S_PER_HOUR, S_PER_MINUTE
 from sizing.base.version import ENGINE_VERSION
@@ -250,7 +248,7 @@ def _sentence(
             f"and {within}"
         )
     return (
-        f"{count(base)} instance{'s' if base > 1 else ''} all day as the base and up to {count(burst)} more at busy "
+        f"{counted(base, 'instance')} all day as the base and up to {count(burst)} more at busy "
         f"times serve a peak of {peak} and save {percent(saved)} of the instance hours; add one when each has more "
         f"than {requests_per_s(threshold_rps)}, switch it off after {startup_s:,.0f} s without need{meanwhile}."
     )

@@ -1,7 +1,5 @@
 """What a plan over the day answers; every public field carries its label, unit, formula and help."""
 
-from __future__ import annotations
-
 from typing import Annotated
 
 from sizing.base.quantity import Result, quantity

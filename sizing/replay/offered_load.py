@@ -1,7 +1,5 @@
 """The traffic that a simulation offers a deployment: that of a scenario, or of a trace."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """The deployment that an answer chose, to be simulated: nothing is decided here a second time."""
 
-from __future__ import annotations
-
 from sizing.planning.answered import Answer
 from sizing.planning.compose import as_planned
 from sizing.question.understand import Question

@@ -1,7 +1,5 @@
 """The steepest scale-out of a day, simulated: instances join a fleet while the load rises."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator
 

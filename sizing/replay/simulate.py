@@ -1,7 +1,5 @@
 """From an answer to a simulation of its planned deployment."""
 
-from __future__ import annotations
-
 import math
 
 from sizing.base.errors import InvalidScenario

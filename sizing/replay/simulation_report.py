@@ -1,7 +1,5 @@
 """From counts to the result: percentiles, goodput, the series, and the sentence that sums it up."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from typing import TypedDict
 

@@ -1,7 +1,5 @@
 """Departures from the plan that a simulation can try: static batching, an instance that fails and returns."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from typing import Literal
 

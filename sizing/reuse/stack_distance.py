@@ -5,8 +5,6 @@ touched since and with it. Source: Mattson, Gecsei, Slutz, Traiger, "Evaluation 
 (IBM Systems Journal, 1970); counted with a binary indexed tree (Fenwick, 1994).
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from sizing.base.arrays import Counts

@@ -1,7 +1,5 @@
 """Files that a scenario file names: they stand beside it, or in a folder below."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 

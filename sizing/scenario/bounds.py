@@ -1,8 +1,6 @@
 """The largest and smallest numbers that a scenario may hold and the engine computes with: beyond them a number is a
 typing error."""
 
-from __future__ import annotations
-
 MIN_RPS = 1e-9
 """One request in thirty years: of rarer ones the clock of a simulation no longer tells the latency."""
 

@@ -1,7 +1,5 @@
 """A request rate in the words of the people who pay: requests, users and tokens a day."""
 
-from __future__ import annotations
-
 from sizing.base.checks import number_between
 from sizing.base.latency_and_cost import Business
 from sizing.base.units import S_PER_HOUR

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, NamedTuple
 
 from pydantic import Field, model_validator
 
 from sizing.base.choices import Facility, HybridBase, LeftOut, Licence, Purchase
+from sizing.catalog.payment_terms import TERMS
 from sizing.scenario.part import Name, ScenarioPart, Usd
 
 Percent = Annotated[float, Field(ge=0, le=1000, allow_inf_nan=False)]
@@ -60,6 +61,20 @@ class RoutedShare(ScenarioPart):
         return self
 
 
+class Rent(NamedTuple):
+    """From whom and how GPUs are rented; None is any provider, any region, the discount that is usual."""
+
+    provider: str | None = None
+    region: str | None = None
+    purchase: Purchase = "on_demand"
+    discount_percent: float | None = None
+
+    @property
+    def somewhere(self) -> bool:
+        """Whether a provider or a region is asked for."""
+        return self.provider is not None or self.region is not None
+
+
 class Costs(ScenarioPart):
     """Constants of the cost model; one left out is that of ``cost_assumptions.yaml``.
 
@@ -105,3 +120,10 @@ class Costs(ScenarioPart):
     ramp_up_months: Annotated[int, Field(ge=0, le=36)] = 0
     api: ApiChoice = ApiChoice()
     routing: RoutedShare | None = None
+
+    @property
+    def rent(self) -> Rent:
+        """From whom and how what is planned in the cloud is rented."""
+        discount = TERMS[self.purchase].discount
+        given = getattr(self, discount) if discount else None
+        return Rent(self.cloud_provider, self.cloud_region, self.purchase, given)

@@ -1,7 +1,5 @@
 """The load of a day hour by hour, where only working hours are known; and a scenario at another load."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

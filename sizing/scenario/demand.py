@@ -1,7 +1,5 @@
 """How many requests per second have to be served at the peak, and how that number came about."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace

@@ -1,7 +1,5 @@
 """Reading scenarios from YAML or JSON files: size limit, migration, unknown keys, one sentence per problem."""
 
-from __future__ import annotations
-
 import json
 import math
 from collections import Counter

@@ -4,8 +4,6 @@
 Every ratio is an average over text and a parameter here, because the customer's own text decides.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache

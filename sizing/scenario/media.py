@@ -1,7 +1,5 @@
 """Images, scanned pages and sound beside the text of a request, as a scenario states them."""
 
-from __future__ import annotations
-
 from typing import Annotated
 
 from pydantic import Field

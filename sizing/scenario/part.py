@@ -1,7 +1,5 @@
 """What every part of a scenario has in common, and what the schema says of a key by its path."""
 
-from __future__ import annotations
-
 import typing
 from collections.abc import Iterator
 from typing import Annotated

@@ -1,7 +1,5 @@
 """Objects of JSON traces as rows of a table: what tools nest (AIPerf, Dynamo, answers of an API) under our names."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

@@ -15,7 +15,7 @@ from sizing.question.configuration import Configuration
 from sizing.question.understand import Question
 from sizing.queueing.capacity import at_rate
 from sizing.search.deployments import Deployments, named_alone
-from sizing.search.preferences import of_instances, spanning
+from sizing.search.preferences import of_instances, other_basis, spanning
 from sizing.search.screen import Evaluated, all_offers, expected, instances_needed, reserve_of
 
 WASTEFUL = 4
@@ -192,7 +192,9 @@ def aggregated(question: Question, evaluated: Evaluated, index: Rows, working: C
         usd_per_hour=chosen.usd_per_hour,
         expected_usd_per_hour=likely,
         power_kw=chosen.power_kw,
-        factor=of_instances(question, evaluated, index) * spanning(each, chosen.options),
+        factor=of_instances(question, evaluated, index)
+        * spanning(each, chosen.options)
+        * other_basis(question, chosen.options),
         outrun=_outrun(question, evaluated, (working + reserve.spares) * each, counted),
     )
 

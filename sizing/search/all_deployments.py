@@ -1,7 +1,5 @@
 """The deployments of all kinds in one numbering: their order, and the few worth showing beside the first."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence, Set
 from dataclasses import dataclass
 from functools import cached_property

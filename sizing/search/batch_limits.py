@@ -5,8 +5,6 @@ swings too. A cap cuts them off and lets requests wait for a slot instead, which
 or E2E binds, and kept where they save an instance. Orca (Yu et al., OSDI 2022) has the cap as its maximum batch size.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

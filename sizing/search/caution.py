@@ -144,9 +144,9 @@ def step_factor(around: ErrorFactors, confidence: float) -> float:
     return float(around.factor_at(confidence) ** exponent_of(around, confidence))
 
 
-def step_factors(around: Sequence[ErrorFactors], confidences: Floats) -> Floats:
-    """:func:`step_factor` of each interval at its confidence, (N,)."""
-    return np.array([step_factor(one, float(c)) for one, c in zip(around, confidences, strict=True)])
+def step_factors(around: ErrorFactors, confidences: Floats) -> Floats:
+    """:func:`step_factor` of an interval at each of the confidences, (N,)."""
+    return np.array([step_factor(around, confidence) for confidence in confidences.tolist()])
 
 
 def exponent_of(around: ErrorFactors, confidence: float) -> float:

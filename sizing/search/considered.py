@@ -1,7 +1,5 @@
 """The deployment that an answer states, once more as the search knows it: nothing is decided a second time."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

@@ -3,8 +3,6 @@
 How much the chosen instances carry is the heaviest load at which a simulation still finds every limit kept.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace

@@ -17,7 +17,7 @@ from sizing.question.configuration import Configuration
 from sizing.question.understand import Question
 from sizing.search.deployments import Deployments
 from sizing.search.pools import Pools, at_peak, exact_transfer, expected_pools, grown, smallest_pools
-from sizing.search.preferences import DOUBTFUL_SPLIT, SPLIT, of_instances, spanning
+from sizing.search.preferences import DOUBTFUL_SPLIT, SPLIT, of_instances, other_basis, spanning
 from sizing.search.screen import Evaluated, all_offers, instances_needed, reserve_of
 
 
@@ -143,7 +143,8 @@ def disaggregated(question: Question, pools: Pools) -> PoolPairs:
         expected_usd_per_hour=likely,
         power_kw=chosen.power_kw,
         factor=factor_of_pools(question, pools, well_linked(pools, chosen.options, inside))
-        * spanning(np.maximum(*each), chosen.options),
+        * spanning(np.maximum(*each), chosen.options)
+        * other_basis(question, chosen.options),
     )
 
 

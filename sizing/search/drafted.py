@@ -6,8 +6,6 @@ left out: at full batches verification takes what drafts save (Liu et al., "Opti
 LLMs using goodput", 2024).
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 

@@ -5,8 +5,6 @@ u / (1 - u) (Pollaczek-Khinchine formula, M/G/1 queue), which is a straight line
 about where it crosses the limit.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace

@@ -6,8 +6,6 @@ limit with the fewest GPUs, the decode instances that hold the ITL limit with th
 and is then met by more instances of either kind.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 

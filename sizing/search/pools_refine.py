@@ -1,7 +1,5 @@
 """Pools beside what the simulation decided about instances that do both: simulated where they could come first."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

@@ -7,8 +7,6 @@ latency of a request is that of its own lengths. Runs are kept: scenarios that d
 same ones.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace

@@ -5,14 +5,14 @@ itself, none of what else there is: so the order stays an order, and what comes 
 dearer by that measure with a looser limit or less load. Factors multiply.
 """
 
-from __future__ import annotations
-
 import numpy as np
 from numpy.typing import NDArray
 
 from sizing.base.arrays import Counts, Flags, Floats, Rows
 from sizing.calibration.benchmark import calibrated_configuration
-from sizing.deployments.candidates import linked_gpus, support_factor
+from sizing.deployments.candidates import Candidates, linked_gpus, support_factor
+from sizing.prices.hardware import HardwareOption
+from sizing.prices.system_price import ASKED_OF_ANYBODY, asked_over_asp
 from sizing.question.configuration import Configuration
 from sizing.question.understand import Question
 from sizing.search.screen import Evaluated
@@ -28,7 +28,8 @@ deployments have one stage wherever the model fits so, and two published runs wi
 held against (docs/ACCURACY.md, "What is extrapolated")."""
 
 APART = 1.1
-"""For every doubling of tensor parallelism beyond the GPUs that fast links join. Chosen: predictions of such runs are
+"""For every doubling of tensor parallelism, or of the ranks that experts are spread over, beyond the GPUs that fast
+links join: both exchange in every layer. Chosen: predictions of such runs are
 off by 20 % (median, docs/ACCURACY.md), four cards were measured slower than a linked pair, and vLLM's documents advise
 against it; fewer, larger cards do without."""
 
@@ -85,11 +86,16 @@ def of_instances(question: Question, evaluated: Evaluated, rows: Rows) -> Floats
         support_factor(question.model, candidates, rows)
         * PER_HALVING**halvings
         * np.where(candidates.pp[rows] > 1.0, STAGES, 1.0)
-        * APART ** np.log2(np.maximum(candidates.tp[rows] / candidates.column(linked_gpus, rows), 1.0))
+        * APART ** np.log2(np.maximum(_exchanging(candidates, rows) / candidates.column(linked_gpus, rows), 1.0))
         * _for_room(room(evaluated, rows))
         * np.where(_drafts_unasked(question, evaluated, rows), DRAFTS, 1.0)
         * _measured(question, evaluated, rows)
     )
+
+
+def _exchanging(candidates: Candidates, rows: Rows) -> Floats:
+    """GPUs of an instance that exchange in every layer, (N,): TP groups, and all ranks where experts are spread."""
+    return np.asarray(candidates.tp[rows] * candidates.dp[rows], dtype=np.float64)
 
 
 def _drafts_unasked(question: Question, evaluated: Evaluated, rows: Rows) -> Flags:
@@ -110,6 +116,26 @@ def spanning(gpus: Counts, options: NDArray[np.object_]) -> Floats:
     """The factor of instances of so many ``gpus`` (N,) in the ``options`` (N,) that they are bought or rented in."""
     each = np.array([option.gpus for option in options], dtype=np.int64)
     return np.where(gpus > each, SPANS, 1.0)
+
+
+def other_basis(question: Question, options: NDArray[np.object_]) -> Floats:
+    """The factor of ``options`` (N,) that are priced on another basis than what sellers ask, where cost decides: what
+    they may cost as sellers ask, so that a price of which that is known comes first within the doubt."""
+    if question.scenario.deployment.objective not in ("cost", "expected_cost"):
+        return np.ones(len(options))
+    return np.array([_doubt_of_price(option) for option in options], dtype=np.float64)
+
+
+def _doubt_of_price(option: HardwareOption) -> float:
+    """How much more than stated it may cost by its basis alone: 1 where customers are asked the price or enter it."""
+    if option.price_basis in (None, *ASKED_OF_ANYBODY):
+        return 1.0
+    if option.price_basis == "asp":
+        over = asked_over_asp()
+        return over.high / over.ratio
+    if option.usd_per_hour is None or option.usd_per_hour_high is None:
+        return 1.0
+    return option.usd_per_hour_high / option.usd_per_hour
 
 
 def _for_room(left: Floats) -> Floats:

@@ -1,16 +1,17 @@
 """The deployment a scenario's plan chooses, as a fleet that can be simulated; and its traffic."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import ClassVar
 
 import numpy as np
 
 from sizing.base.choices import Routing
 from sizing.base.provenance import StepSource
+from sizing.catalog.model import Model
 from sizing.deployments.candidates import table
 from sizing.question.configuration import Configuration
+from sizing.question.traffic import Traffic
 from sizing.question.understand import Question
 from sizing.scenario.traffic import Burst, Gamma, Profile, TraceArrivals
 from sizing.search.aggregated import Aggregated
@@ -22,6 +23,10 @@ from sizing.simulator.request_lengths import DrawnLengths, ObservedLengths, Requ
 from sizing.steps.extras import with_extras
 from sizing.steps.roofline import roofline
 from sizing.steps.speculation import speculated
+
+KEPT_REPLICAS = 64
+"""Replicas kept in memory, 150 KB each at most. Chosen: a plan simulates up to about a dozen configurations, some with
+two paces, and the next question is often about the same ones under another load."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -83,13 +88,11 @@ def planned_instances(deployments: Aggregated, k: int) -> PlannedReplicas:
 
 def replica_at(question: Question, evaluated: Evaluated, index: int) -> Replica:
     """One evaluated candidate as a replica, with the step times it was evaluated with."""
-    row = evaluated.candidates.rows[index]
+    row, slow = evaluated.candidates.rows[index], evaluated.slowness
     replica = as_replica(question, row)
-    times = evaluated.times.take(np.array([index]))
     if evaluated.sources[index] == StepSource(kind="roofline", name=replica.grid.source):
-        slow = evaluated.slowness
-        decode, prefill = float(slow.decode[index]), float(slow.prefill[index])
-        return replica if decode == prefill == 1.0 else replace(replica, grid=replica.grid.stretched(decode, prefill))
+        return _slowed(question.model, row, question.traffic, float(slow.decode[index]), float(slow.prefill[index]))
+    times = evaluated.times.take(np.array([index]))
     concurrency = evaluated.state.concurrency[[index]]
     reference = roofline().times(question.model, table([row]), question.traffic, concurrency)
     reference = speculated(reference, question.model, table([row]), concurrency, question.traffic.decode_context)
@@ -99,7 +102,16 @@ def replica_at(question: Question, evaluated: Evaluated, index: int) -> Replica:
 
 def as_replica(question: Question, row: Configuration) -> Replica:
     """A configuration as a replica at the mean lengths of a question, with step times of the roofline."""
-    return configured_replica(question.model, row, question.traffic)
+    return _slowed(question.model, row, question.traffic, 1.0, 1.0)
+
+
+@lru_cache(maxsize=KEPT_REPLICAS)
+def _slowed(model: Model, row: Configuration, traffic: Traffic, decode: float, prefill: float) -> Replica:
+    """The same with decode steps and prompts so many times as long: no load takes part in it."""
+    if decode == prefill == 1.0:
+        return configured_replica(model, row, traffic)
+    replica = _slowed(model, row, traffic, 1.0, 1.0)
+    return replace(replica, grid=replica.grid.stretched(decode, prefill))
 
 
 def lengths_of(question: Question) -> RequestLengths:

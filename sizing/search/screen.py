@@ -18,13 +18,14 @@ from sizing.catalog.model import Model
 from sizing.deployments.candidates import Candidates, enumerate_for, table
 from sizing.deployments.concurrency import RunningFit, running_fit
 from sizing.prices.cost import Offers
-from sizing.prices.hardware import options
+from sizing.prices.hardware import offers_of, options, rented_there
 from sizing.prices.packing import MAX_GPUS_PER_SYSTEM, Reserve
 from sizing.question.configuration import Allowed
 from sizing.question.traffic import Traffic, Variability
 from sizing.question.understand import EXPECTED, Question
 from sizing.queueing.capacity import Capacity, Percentiles, at_percentile, capacity
 from sizing.queueing.steady_state import SteadyState, concurrency_grid, steady_state
+from sizing.scenario.costs import Rent
 from sizing.scenario.prices import Prices
 from sizing.search.caution import Slowness, slowness, with_doubt_of_extras
 from sizing.steps.extras import with_extras
@@ -64,9 +65,10 @@ class Evaluated(Columns):
         return moved(self.capacity.rps, screened)
 
 
-KEPT_STATES = 4
-"""Tables of all candidates under load that are kept, 30 MB each at most. Chosen: the question and the one before it,
-each with what it leaves out (:mod:`sizing.planning.left_out`)."""
+KEPT_STATES = 6
+"""Tables of all candidates under load that are kept, 15 MB each at most. Chosen: the question and the one before it,
+each with what it leaves out (:mod:`sizing.planning.left_out`) and with the excluded GPUs once they are given what they
+lack, which are few (:mod:`sizing.planning.exclusion`)."""
 
 
 Had = tuple[tuple[Gpu, int], ...]
@@ -86,20 +88,22 @@ def _to_be_had(question: Question) -> Had:
 def most_gpus(question: Question, gpu: Gpu) -> int:
     """The most GPUs that one instance may have: those of the largest system or cloud instance that it comes in, unless
     a fabric joins several of one (:mod:`sizing.prices.hardware`)."""
-    own = question.gpu_prices.get(gpu.id)
-    offers = options(gpu, question.scenario.deployment.location, question.prices, own)
+    offers = offers_of(question, gpu)
     return MAX_GPUS_PER_SYSTEM if any(o.fabric for o in offers) else max(o.gpus for o in offers)
 
 
 def offered(question: Question, gpu: Gpu) -> bool:
-    """Whether the accelerator can be had where the scenario wants it: some are only rented, some only for players.
+    """Whether the accelerator can be had where the scenario wants it: some are only rented, some only for players, some
+    not by the provider that is asked for.
 
     Those for players, whose licence forbids data centres, are considered where the scenario names them.
     """
     deployment = question.scenario.deployment
     if gpu.consumer and not deployment.gpus:
         return False
-    return deployment.location == "cloud" or not gpu.rented_only
+    if deployment.location == "cloud":
+        return rented_there(gpu, question.prices, question.scenario.costs.rent)
+    return not gpu.rented_only
 
 
 @lru_cache(maxsize=32)
@@ -287,13 +291,13 @@ def reserve_of(question: Question) -> Reserve:
 
 def all_offers(question: Question) -> Offers:
     """What each considered GPU can be bought or rented in, at the location and prices of the scenario."""
-    location = question.scenario.deployment.location
-    return _offers(question.gpus, location, question.prices, tuple(question.gpu_prices.items()))
+    location, rent = question.scenario.deployment.location, question.scenario.costs.rent
+    return _offers(question.gpus, location, question.prices, tuple(question.gpu_prices.items()), rent)
 
 
 @lru_cache(maxsize=64)
 def _offers(
-    gpus: tuple[Gpu, ...], location: Location, prices: Prices, own_prices: tuple[tuple[str, float], ...]
+    gpus: tuple[Gpu, ...], location: Location, prices: Prices, own_prices: tuple[tuple[str, float], ...], rent: Rent
 ) -> Offers:
     own = dict(own_prices)
-    return Offers([options(gpu, location, prices, own.get(gpu.id)) for gpu in gpus])
+    return Offers([options(gpu, location, prices, own.get(gpu.id), rent) for gpu in gpus])

@@ -1,7 +1,5 @@
 """What a plan chooses from: every deployment that serves a question, of both kinds, in one ranking."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from functools import cached_property
 

@@ -7,8 +7,6 @@ their rates: common random numbers.
 What is drawn for a seed is kept: runs that differ in their rate alone see the same requests.
 """
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Iterator
 from dataclasses import dataclass

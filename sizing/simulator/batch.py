@@ -1,7 +1,5 @@
 """Compiled: the waiting requests of a replica (a linked list) and those it decodes (a heap, a list by admission)."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """A closed loop on one replica: so many users, each of whom sends the next request when the last one has ended."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

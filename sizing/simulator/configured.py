@@ -1,9 +1,8 @@
 """A configuration as a replica of the simulator: engine defaults, the KV cache that memory leaves, step times."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -21,6 +20,9 @@ from sizing.steps.roofline import Roofline, roofline
 SMALLEST_SLOPE = 1e-6
 """Bytes that a token adds, over the mean of a sequence's, at least. Chosen: where nothing grows (windows that are full,
 recurrent state alone) tokens still have to be counted, and so few change nothing."""
+
+KEPT_CACHES = 128
+"""KV caches in tokens that are kept in memory: those of the configurations that some plans simulate."""
 
 
 class KvTokens(NamedTuple):
@@ -74,6 +76,7 @@ def with_extras_of_row(grid: StepGrid, extras: Extras, new_tokens: float) -> Ste
     return replace(longer, token_s=longer.token_s + float(extras.work_s[0]) / max(new_tokens, 1.0))
 
 
+@lru_cache(maxsize=KEPT_CACHES)
 def kv_tokens(model: Model, row: Configuration, traffic: Traffic) -> KvTokens:
     """The KV cache of a configuration in tokens of a sequence that grows from its prompt to its full length.
 

@@ -1,7 +1,5 @@
 """Feeding a stream of requests to a fleet or to pools of prefill and decode, chunk by chunk."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterable
 from functools import reduce

@@ -1,7 +1,5 @@
 """Compiled: the entry from Python. Serves a chunk of arrivals, then runs every replica on."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any

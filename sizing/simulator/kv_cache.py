@@ -1,7 +1,5 @@
 """Compiled: who has a place in the KV cache of a replica: admission, growth by a token a step, and eviction."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from sizing.base.compiled import compiled

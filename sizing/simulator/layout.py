@@ -4,8 +4,6 @@ Times are seconds, lengths tokens. Lengths are floats, so that means and continu
 Waiting requests are a linked list through ``requests`` (``after``), so that memory follows the requests in the system.
 """
 
-from __future__ import annotations
-
 from typing import Any, NamedTuple
 
 import numpy as np

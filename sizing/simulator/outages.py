@@ -1,7 +1,5 @@
 """Replicas that fail and return. Rare, hence not compiled: the arrays of the world are changed between two chunks."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """One fleet in the compiled simulator's memory: building the arrays, keeping room in them, feeding them chunks."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass

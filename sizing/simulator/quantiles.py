@@ -1,7 +1,5 @@
 """Percentiles of simulated latencies, and how far they may be off because only so many requests were simulated."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass

@@ -3,8 +3,6 @@
 The compiled leaves take the arrays and records they touch, not the whole world: that halves the time to compile.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

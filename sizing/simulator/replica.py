@@ -12,8 +12,6 @@ context grows by the tokens of a step, and step times are linear in it: k steps 
 one event.
 """
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

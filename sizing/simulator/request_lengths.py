@@ -1,7 +1,5 @@
 """Prompt, output and cached tokens of the requests: drawn from distributions, or from observed requests."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

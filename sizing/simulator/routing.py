@@ -1,7 +1,5 @@
 """Compiled: the front end picks the replica that a request goes to."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

@@ -1,7 +1,5 @@
 """How many requests a run has to serve until its latencies are those of a steady state, and the run itself."""
 
-from __future__ import annotations
-
 import math
 
 from sizing.base.arrays import ROUNDING

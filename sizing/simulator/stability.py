@@ -1,7 +1,5 @@
 """The largest load a deployment can carry for ever: its rate with the queue never empty."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass, replace
 from functools import lru_cache

@@ -1,7 +1,5 @@
 """Compiled: how long one engine step takes, by interpolation in the grid of a configuration."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

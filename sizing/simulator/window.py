@@ -1,7 +1,5 @@
 """Latencies of the requests that were in the system during a part of a simulation, such as an outage."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any

@@ -1,7 +1,5 @@
 """How much a search may simulate: counted in work, not in seconds, so that an answer is the same on every machine."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from sizing.simulator.outcome import SimulationCounts

@@ -4,8 +4,6 @@ FLOP over the rate of attention's products, scores over that of the softmax, byt
 rates of the first and the last are shares of the datasheet's, fitted.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from sizing.base.arrays import Flags, Floats

@@ -4,8 +4,7 @@ Every family and engine is the default times a factor fitted with shrinkage, so 
 near its parent and one with none is the parent. See ``docs/ACCURACY.md`` for how they were fitted.
 """
 
-from __future__ import annotations
-
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache
@@ -78,10 +77,11 @@ class CommonEfficiency:
 
     ``collective_s`` and ``pcie_collective_s``: latency of a collective over two GPUs, growing with the
     ``collective_growth`` power of their number over fast links, with the ``pcie_growth`` power of the number of others
-    over PCIe; ``weight_only``: matrix rate of weight-only
-    formats relative to 16 bit (dequantisation); ``expert_matrix`` and ``expert_memory_16``, ``_8``, ``_4``: rates of
-    expert matrices relative to dense ones, the latter by the width of the weights; ``imbalance``: load of the busiest
-    expert group relative to the mean; ``evenness``: shape of the gamma distribution of how popular experts are;
+    over PCIe; ``weight_only``: matrix rate of weight-only formats relative to 16 bit (dequantisation) on the H100 SXM,
+    from which that of others follows (:meth:`Efficiencies.widened_rate`); ``expert_matrix`` and ``expert_memory_16``,
+    ``_8``, ``_4``: rates of expert matrices relative to dense ones, the latter by the width of the weights;
+    ``imbalance``: load of the busiest expert group relative to the mean; ``evenness``: shape of the gamma distribution
+    of how popular experts are;
     ``power``: exponent of watts per 16-bit FLOP/s, relative to the H100 SXM, in the share of the matrix rate that is
     sustained: dense products draw so much that the power limit lowers the clock; ``power_within`` the same of a GPU
     relative to the reference of its family; ``matrix_ageing``: growth of the time of 16-bit products per year that the
@@ -137,7 +137,7 @@ class PlatformFactor:
 @dataclass(frozen=True, kw_only=True)
 class Efficiencies:
     """Everything fitted, and the note that names the fit in every answer; ``widened``: matrix rate of weight-only
-    formats relative to 16 bit in families that have one of their own."""
+    formats relative to 16 bit of families, and of engines on them, that were measured by themselves."""
 
     families: Mapping[str, DeviceEfficiency]
     engines: Mapping[str, EngineOverhead]
@@ -154,13 +154,29 @@ class Efficiencies:
         """Overhead of an engine; engines without measurements use the default."""
         return self.engines.get(engine, self.engines["default"])
 
-    def widening(self, family: str) -> float:
-        """Matrix rate of weight-only formats relative to 16-bit weights on a GPU family."""
-        return self.widened.get(family, self.common.weight_only)
+    def widened_rate(self, engine: str, family: str, products_per_lane: float) -> float:
+        """Matrix rate of weight-only formats relative to 16-bit weights on a GPU: 1 / sqrt(1 + (1 / r^2 - 1) p^2).
+
+        Plain lanes widen the weights while matrix units multiply them, and neither hides the other wholly. ``r`` is the
+        fitted rate on the H100 SXM, ``p`` the GPU's products in the time that its lanes take for one instruction,
+        relative to it (:func:`sizing.steps.hardware.products_per_lane`): the faster the matrix units beside the lanes,
+        the more widening holds them back. Source: Marlin beside 16-bit weights, 1,024 and more rows a step: 0.61 on an
+        A100 (p = 0.7; vLLM, pull request 2497), 0.82 on an RTX 6000 Ada (0.27; IST-DASLab/marlin, issue 21), 0.99 on a
+        card of 168 TFLOP/s (0.13; vLLM, pull request 24722); experts of vLLM in NVIDIA's tables (``aisimulate``): 0.83
+        on an L40S (0.27), 0.63 on Hopper, 0.45 on the B200 (1.6).
+        """
+        own = self.widened.get(f"{engine} on {family}", self.widened.get(family))
+        return by_lanes(self.common.weight_only, products_per_lane) if own is None else own
 
     def platform(self, engine: str, family: str) -> PlatformFactor:
         """Factors of an engine on a family; 1 where that pair has not been measured."""
         return self.platforms.get(f"{engine} on {family}", NO_FACTOR)
+
+
+def by_lanes(on_h100: float, products_per_lane: float) -> float:
+    """The rate of :meth:`Efficiencies.widened_rate` by what it is on the H100 SXM."""
+    held = math.sqrt(1.0 / min(on_h100, 1.0) ** 2 - 1.0)
+    return 1.0 / math.hypot(1.0, held * products_per_lane)
 
 
 NO_FACTOR = PlatformFactor()

@@ -1,7 +1,5 @@
 """How long the host and the encoder of a model take for the images and the sound of a request."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from sizing.base.arrays import Floats

@@ -1,7 +1,5 @@
 """What requests take beside the tokens of the model: adapters that steps apply, and images or sound to be encoded."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 
 import numpy as np

@@ -1,7 +1,5 @@
 """What the datasheet says of each candidate's hardware, as columns; nothing fitted."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -42,6 +40,7 @@ class Hardware(Columns):
     wide: Floats
     eight: Floats
     scores: Floats
+    products_per_lane: Floats
     power: Floats
     power_within: Floats
     launched: Floats
@@ -84,6 +83,7 @@ def hardware(candidates: Candidates) -> Hardware:
         wide=col(lambda k: wide_flops(k.gpu)),
         eight=col(lambda k: k.gpu.fp8_flops or 0.0),
         scores=col(lambda k: scores_of(k.gpu)),
+        products_per_lane=col(lambda k: products_per_lane(k.gpu)),
         power=col(lambda k: power_of(_reference(k.gpu))),
         power_within=col(_power_within),
         launched=col(lambda k: _launched(k.gpu)),
@@ -119,6 +119,16 @@ def scores_of(gpu: Gpu) -> float:
     if gpu.processor:
         return np.inf
     return wide_flops(gpu) * (gpu.scores_per_flop or H100_SCORES / H100_FLOPS)
+
+
+def products_per_lane(gpu: Gpu) -> float:
+    """16-bit FLOP of the matrix units in the time that the plain lanes take for the softmax of a score, relative to the
+    H100 SXM: how much instructions on the lanes hold products back.
+
+    1 of other makers' GPUs: their kernels take other instructions, and weights widened on the MI300X and MI325X were
+    measured at the H100's share of the 16-bit rate (90 runs of gpt-oss-120b, InferenceMAX).
+    """
+    return wide_flops(gpu) / scores_of(gpu) * H100_SCORES / H100_FLOPS if gpu.vendor == "NVIDIA" else 1.0
 
 
 def power_of(gpu: Gpu) -> float:

@@ -7,8 +7,6 @@ batches and contexts (``python -m calibration.distil_steps``); ``kernel_times.np
 between is interpolated. A model of any other shape has the roofline alone.
 """
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass

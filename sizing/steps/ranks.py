@@ -8,8 +8,6 @@ blog 10, 2025) or that send a request to the least loaded rank; with them realit
 of evenly loaded ranks. Measured there: 25,664 tokens/s without and 34,140 with it, DeepSeek V3 on 8 GB200, 8 ranks.
 """
 
-from __future__ import annotations
-
 from functools import cache, lru_cache
 
 import numpy as np

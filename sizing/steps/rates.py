@@ -1,7 +1,5 @@
 """What each candidate's hardware does per second: datasheet columns times the fitted efficiencies, and fixed times."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
@@ -192,11 +190,17 @@ def _matrix_rates(of: _Fitted) -> tuple[Floats, Floats, Floats]:
     then = np.exp(-of.device(lambda d: d.wide_ageing) * of.age - common.matrix_ageing * immature)
     by_number = of.by_class(lambda d: (d.matrix_16, d.matrix_8, d.matrix_4), facts.number_class)
     matrix = facts.matrix * np.minimum(sustained * by_number, 1.0) * np.where(_is_wide(facts), then, 1.0)
-    widened = np.array([of.fit.widening(f) for f in facts.families])[facts.family][:, None]
-    matrix = matrix * np.where(facts.weight_only[:, None], widened, 1.0)
+    matrix = matrix * np.where(facts.weight_only[:, None], _widened(of), 1.0)
     wide = facts.wide * np.minimum(sustained * of.device(lambda d: d.matrix_16), 1.0) * then * of.library
     eight = facts.eight * np.minimum(sustained * of.device(lambda d: d.matrix_8), 1.0)
     return wide, np.where(facts.eight > 0, eight, wide), matrix
+
+
+def _widened(of: _Fitted) -> Floats:
+    """Matrix rate of weight-only formats relative to 16-bit weights, (C, 1)."""
+    facts, rate = of.facts, of.fit.widened_rate
+    each = zip(facts.engine, facts.family, facts.products_per_lane[:, 0], strict=True)
+    return np.array([rate(facts.engines[e], facts.families[f], per_lane) for e, f, per_lane in each])[:, None]
 
 
 def _attention_share(of: _Fitted) -> Floats:

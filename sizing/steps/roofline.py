@@ -5,8 +5,6 @@ layer, sequence and step. Source: roofline model (Williams, Waterman, Patterson,
 in Pope et al., "Efficiently scaling transformer inference" (2022); efficiencies fitted, see ``efficiency.yaml``.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from typing import ClassVar
 

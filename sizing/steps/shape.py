@@ -1,7 +1,5 @@
 """Sizes of a model that step times depend on: numbers for one model, columns (C, 1) for a different one per row."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
 

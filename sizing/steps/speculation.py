@@ -1,7 +1,5 @@
 """Speculative decoding: a small model guesses several tokens, one step of the large one checks them all."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

@@ -29,13 +29,11 @@ def answering(
         command, cwd=cwd, env={**os.environ, **(environment or {})}, stdout=subprocess.PIPE, text=True
     )
     try:
-        assert process.stdout is not None
         line = process.stdout.readline()
         yield line.split()[-1].removesuffix("/openapi.json")
     finally:
         process.terminate()
         process.wait(timeout=30)
-        assert process.stdout is not None
         process.stdout.close()
 
 

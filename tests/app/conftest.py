@@ -29,6 +29,14 @@ MORE = ("more_workload", "more_limits", "more_hardware", "more_assumptions")
 OpenLink = Callable[..., AppTest]
 
 
+def started(**parameters: str | list[str]) -> AppTest:
+    """The app as a new session finds it that opens this link: the page in ``goto``, else the home page."""
+    app = AppTest.from_file(str(APP), default_timeout=PATIENCE_S)
+    for key, value in parameters.items():
+        app.query_params[key] = value
+    return app.run()
+
+
 class Clock:
     """The clock of the registry: time passes by refreshes. It starts at a full minute, so that slots fall alike."""
 
@@ -108,7 +116,7 @@ def anns_library(library: Library) -> Library:
 @pytest.fixture
 def app() -> AppTest:
     """The home page."""
-    return AppTest.from_file(str(APP), default_timeout=PATIENCE_S).run()
+    return started()
 
 
 @pytest.fixture
@@ -123,10 +131,7 @@ def open_link() -> OpenLink:
     field of the form is in sight."""
 
     def opened(**parameters: str | list[str]) -> AppTest:
-        app = AppTest.from_file(str(APP), default_timeout=PATIENCE_S)
-        for key, value in ({"goto": "size"} | parameters).items():
-            app.query_params[key] = value
-        return with_every_field(app)
+        return with_every_field(started(**({"goto": "size"} | parameters)))
 
     return opened
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from streamlit.testing.v1 import AppTest
 
-from tests.app.conftest import APP, WatchedLatest
+from tests.app.conftest import WatchedLatest, started
 from tests.app.pages_text import plain
 from tests.collectors.feeds import Page, histogram, steady
 from tests.patience import PATIENCE_S
@@ -35,10 +35,7 @@ def vllm(*more: str, without: str = "\0") -> Page:
 
 def open_live(registry: Registry, **parameters: str) -> AppTest:
     """The page as a link opens it, once it has something to say."""
-    app = AppTest.from_file(str(APP), default_timeout=PATIENCE_S)
-    for key, value in {"goto": "live", **parameters}.items():
-        app.query_params[key] = value
-    return settled(app.run(), registry)
+    return settled(started(goto="live", **parameters), registry)
 
 
 def settled(app: AppTest, registry: Registry, *, until: Callable[[AppTest], bool] = lambda app: True) -> AppTest:

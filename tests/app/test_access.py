@@ -23,7 +23,7 @@ from sharing.library.logins import end_login
 from sharing.links import Links
 from sharing.links.records import Terms
 from sizing.base.markdown import NO_BREAK
-from tests.app.conftest import APP
+from tests.app.conftest import APP, started
 from tests.patience import PATIENCE_S
 from tests.sharing.report_example import evil_report
 from tests.tools.source_files import ROOT
@@ -279,9 +279,7 @@ def test_a_page_of_a_server_without_its_gate_is_closed(anns_library: Library, mo
     """``streamlit run app.py`` goes past the gate, and so does whatever else runs that script."""
     for passed_by, closed in ((False, []), (True, ["Nobody gets in: this server was not started by python -m ui."])):
         monkeypatch.setattr(gate, "is_passed_by", lambda passed_by=passed_by: passed_by)
-        app = AppTest.from_file(str(APP), default_timeout=PATIENCE_S)
-        app.query_params["goto"] = "scenarios"
-        app.run()
+        app = started(goto="scenarios")
         assert [one.value for one in app.error] == closed
         assert bool(app.dataframe) != bool(closed)
 

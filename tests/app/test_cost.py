@@ -18,9 +18,8 @@ from sizing.economics.ways import ways_of
 from sizing.planning.analytic import analytic_plan
 from sizing.planning.answered import Answer
 from sizing.question.understand import understand
-from tests.app.conftest import APP
+from tests.app.conftest import started
 from tests.app.pages_text import problems
-from tests.patience import PATIENCE_S
 from ui.cost.book import GIVEN
 from ui.figures.cost import AGES, build_over_load, build_ways, months_table, sources_table, units_table, ways_table
 from ui.figures.sensitivity import build_two_inputs
@@ -75,10 +74,7 @@ def test_every_view_of_what_moves_the_cost_is_shown_and_opened_again(page: AppTe
 
 
 def test_the_address_keeps_how_it_is_paid() -> None:
-    app = AppTest.from_file(str(APP), default_timeout=PATIENCE_S)
-    for key, value in {"goto": "cost", "isl": "3500", "where": "Cloud", "cost_purchase": "Spot"}.items():
-        app.query_params[key] = value
-    app.run()
+    app = started(goto="cost", isl="3500", where="Cloud", cost_purchase="Spot")
     assert not app.exception
     assert app.session_state["cost_purchase"] == "spot"
 

@@ -12,7 +12,7 @@ from sizing.base.result import Excluded
 from sizing.explore.frontier import operating_points
 from sizing.planning.answered import Answer
 from sizing.question.understand import understand
-from tests.app.conftest import APP
+from tests.app.conftest import APP, started
 from tests.app.pages_text import answer, plain, problems
 from tests.patience import PATIENCE_S
 from ui.explore.controls import X_LABELS, Y_LABELS, leading_gpus
@@ -54,10 +54,7 @@ def test_every_view_shows_every_preset(app: AppTest, preset: str) -> None:
 
 
 def test_a_link_is_read_and_the_address_keeps_it() -> None:
-    app = AppTest.from_file(str(APP), default_timeout=PATIENCE_S)
-    for key, value in {"goto": "explore", "isl": "3500", "gpu": ["H100 SXM5 80GB"], "name": "By link"}.items():
-        app.query_params[key] = value
-    app.run()
+    app = started(goto="explore", isl="3500", gpu=["H100 SXM5 80GB"], name="By link")
     assert not app.exception
     assert " x H100" in answer(app)
     assert any("By link" in m.value for m in app.markdown)

@@ -1,7 +1,5 @@
 """Export without a browser: what a report is to show, the file that is built, and what cannot be built."""
 
-from __future__ import annotations
-
 import pytest
 from streamlit.testing.v1 import AppTest
 

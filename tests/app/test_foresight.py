@@ -8,16 +8,15 @@ import yaml
 from streamlit.testing.v1 import AppTest
 
 from bench.load_seasons import Recipe, made
+from bench.server import free_port
 from collectors.questions.load import LoadHistory
 from sharing.author import owner
 from sharing.bonds import Bonds
 from sharing.bonds.records import SourcePlace
 from sharing.library import Library
 from sharing.library.records import ScenarioDraft
-from tests.app.conftest import APP, scenario
+from tests.app.conftest import scenario, started
 from tests.app.test_reality import opened, settled, write_source
-from tests.collectors.servers import free_port
-from tests.patience import PATIENCE_S
 from ui.figures.forecast import build_forecast, forecast_alt_text, forecast_table
 
 NOW = 1_800_000_000.0 // 3600 * 3600
@@ -25,7 +24,7 @@ NOW = 1_800_000_000.0 // 3600 * 3600
 
 @pytest.fixture
 def app(sources_folder: Path, library: Library) -> AppTest:
-    return AppTest.from_file(str(APP), default_timeout=PATIENCE_S).run()
+    return started()
 
 
 def with_panel(app: AppTest) -> AppTest:

@@ -81,7 +81,6 @@ def test_accepted_and_undone(app: AppTest, library: Library) -> None:
     app.button(key="accept_learned").click().run()
     assert not app.exception
     kept = Calibrations(library).of_scenario(1)
-    assert kept is not None
     assert (kept.calibration.decode, kept.calibration.windows, kept.calibration.sequence_ms) == (1.35, 4, 0.42)
     assert any(text.value.startswith("Accepted 20") and "0.42 ms more for each" in text.value for text in app.caption)
     app.button(key="accept_learned").click().run()

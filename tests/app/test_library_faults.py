@@ -21,7 +21,7 @@ def on_every_connection(library: Library, pragma: str) -> Callable[[], None]:
     """From now on connections start with this; returns what ends it."""
 
     def prepared(connection: object, _record: object) -> None:
-        connection.execute(f"PRAGMA {pragma}")  # type: ignore[attr-defined]
+        connection.execute(f"PRAGMA {pragma}")
 
     engine = library.database.engine
     event.listen(engine, "connect", prepared)

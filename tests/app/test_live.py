@@ -9,7 +9,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from sharing.form.link_versions import LINK_VERSION
-from tests.app.conftest import APP, Clock
+from tests.app.conftest import Clock, started
 from tests.app.live import PAGE, VLLM, figures, open_live, said, settled, source_file, vllm
 from tests.collectors.fake_prometheus import FakePrometheus
 from tests.collectors.feeds import NOW, Feed, steady
@@ -258,7 +258,7 @@ def test_all_sources_stand_side_by_side(server: Server, sources_folder: Path, re
 
 def test_coming_from_explore_keeps_the_ranges_apart(server: Server, registry: Registry) -> None:
     """Explore has a choice of its own that is called range in the address."""
-    app = AppTest.from_file(str(APP), default_timeout=PATIENCE_S).run()
+    app = started()
     app.switch_page("pages/explore.py").run()
     app.radio(key="range").set_value("all").run()
     settled(app.switch_page(PAGE).run(), registry)
@@ -271,7 +271,7 @@ def test_home_shows_connected_sources_without_waiting_for_them(
     server: Server, fake: FakePrometheus, registry: Registry
 ) -> None:
     fake.hold = threading.Event()
-    app = AppTest.from_file(str(APP), default_timeout=PATIENCE_S).run()
+    app = started()
     rows = app.dataframe[0].value.set_index("Source")
     assert list(rows["State"]) == ["Being read"], "the demo is not simulated for this"
     fake.hold.set()

@@ -12,12 +12,13 @@ from pathlib import Path
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from bench.server import free_port
 from collectors.units import MIB
 from tests.app.conftest import Clock
 from tests.app.live import ID, VLLM, figures, open_live, said, settled, source_file, vllm
 from tests.collectors.fake_prometheus import FakePrometheus
 from tests.collectors.feeds import NOW, Feed, steady
-from tests.collectors.servers import Server, Told, free_port, serving
+from tests.collectors.servers import Server, Told, serving
 from tests.patience import PATIENCE_S
 from ui.sources.reading import Registry
 
@@ -145,7 +146,7 @@ def test_a_certificate_nobody_vouches_for(sources_folder: Path, tmp_path: Path, 
     context.load_cert_chain(cert, key)
     with serving(lambda asked: Told()) as server:
         server.http.socket = context.wrap_socket(server.http.socket, server_side=True)
-        server.http.handle_error = lambda *_: None  # type: ignore[method-assign]
+        server.http.handle_error = lambda *_: None
         source_file(sources_folder, server.url.replace("http:", "https:"))
         app = open_live(registry)
     assert "has a TLS certificate that cannot be verified: give its CA in tls." in said(app)

@@ -11,10 +11,9 @@ from reality.money import usd_per_million_output_tokens
 from sizing import Scenario
 from sizing.base.format import usd
 from sizing.planning.analytic import analytic_plan
-from tests.app.conftest import APP
+from tests.app.conftest import started
 from tests.app.pages_text import problems
 from tests.collectors.reading.test_alerts import observed
-from tests.patience import PATIENCE_S
 from ui.cost.live_prices import NOBODY, WHY, names_of
 from ui.live.serving_cost import cost_text, planned_usd_per_gpu_hour
 from ui.state import PRICE_BOOK
@@ -74,7 +73,7 @@ def test_an_offer_that_is_used_becomes_a_price_of_ones_own_with_its_source(
     assert (price["gpu"], price["usd"], price["gpus"]) == (gpu, 2.0, 8)
     assert (price["provider"], price["region"]) == ("verda", "FIN-01")
     assert page.session_state["cost_purchase"] == "spot"
-    sources = next(frame.value for frame in page.dataframe if [*frame.value] == SOURCES)
+    sources = next(frame.value for frame in page.table if [*frame.value] == SOURCES)
     row = sources[sources["Source"].str.contains("gpuhunt")].iloc[0]
     assert row["Source"].startswith("verda 8x in FIN-01, spot, looked up through gpuhunt (20")
     assert row["Age"] == "stated in the scenario"
@@ -143,11 +142,8 @@ def test_the_cost_now_stands_beside_the_plans() -> None:
         "Cost per million output tokens now: $1.67, at your price of $3 per GPU-hour. Plan, by its own price: $"
     )
     price = planned_usd_per_gpu_hour(plan)
-    assert price is not None
-    assert plan.cost is not None
     same_load = usd(plan.cost.usd_per_hour / (2000.0 * 3600.0) * 1e6)
     assert f"{same_load} at this load. {usd(plan.cost.usd_per_million_output_tokens)} over its day." in own
-    assert plan.deployment is not None
     assert price * 730 * plan.deployment.gpus_bought == pytest.approx(plan.cost.hardware_usd_per_month)
     assert "at the plan's price of" in cost_text(seen, plan, None)
     assert cost_text(seen, None, None) == ""
@@ -155,9 +151,7 @@ def test_the_cost_now_stands_beside_the_plans() -> None:
 
 
 def test_live_refuses_a_price_that_is_none_and_keeps_the_last() -> None:
-    app = AppTest.from_file(str(APP), default_timeout=PATIENCE_S)
-    app.query_params["goto"] = "live"
-    app.run()
+    app = started(goto="live")
     app.text_input(key="live_gpu_hour_usd").set_value("2.50").run()
     assert not problems(app)
     for text, why in (

@@ -8,9 +8,10 @@ from pathlib import Path
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from bench.server import free_port
 from tests.app.conftest import Clock
 from tests.app.live import figures, open_live, said, settled, vllm
-from tests.collectors.servers import TEXT, Asked, Server, Told, free_port, serving
+from tests.collectors.servers import TEXT, Asked, Server, Told, serving
 from tests.patience import PATIENCE_S
 from ui.sources.reading import Registry
 

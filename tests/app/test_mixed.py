@@ -20,7 +20,6 @@ def test_a_mixed_fleet_is_asked_for_and_shown(size: AppTest) -> None:
 
 def test_pools_on_two_gpu_types_are_drawn_as_a_table() -> None:
     apart = pools.answer().plan.mixed
-    assert apart is not None
     assert apart.apart is not None
     shown = pools_table(apart.apart, str)
     assert list(shown["gpus"]) == ["68 x h100_sxm", "200 x h20"]

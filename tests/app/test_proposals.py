@@ -80,6 +80,5 @@ def test_link_report_and_frozen_link_propose_the_same(open_link: OpenLink, tmp_p
 def test_no_amount_is_proposed_where_none_is_released(open_link: OpenLink) -> None:
     answer: Answer = open_link(**ASKED).session_state["last_answer"]
     section = proposals(subject_of(answer, Released.NOTHING))
-    assert section is not None
     assert "$" not in section.model_dump_json()
     assert "systems instead of" in section.model_dump_json()

@@ -11,11 +11,12 @@ import pytest
 import yaml
 from streamlit.testing.v1 import AppTest
 
+from bench.server import free_port
 from collectors.reading.observation import Observation, State
 from sharing.form.link_versions import LINK_VERSION
-from tests.app.conftest import OpenLink
+from tests.app.conftest import OpenLink, started
 from tests.app.pages_text import answer, problems
-from tests.collectors.servers import Pages, free_port, recording, serving
+from tests.collectors.servers import Pages, recording, serving
 from tests.patience import PATIENCE_S
 from ui import sources
 from ui.sources import KnownSource, LatestAnswer
@@ -42,7 +43,7 @@ def settled(app: AppTest) -> AppTest:
 
 @pytest.fixture
 def app(sources_folder: Path) -> AppTest:
-    return AppTest.from_file(str(Path(__file__).parents[2] / "app.py"), default_timeout=PATIENCE_S).run()
+    return started()
 
 
 def write_source(folder: Path, **raw: object) -> None:
@@ -50,7 +51,9 @@ def write_source(folder: Path, **raw: object) -> None:
 
 
 def columns(app: AppTest, column: str):
-    return next(d.value for d in app.dataframe if column in d.value.columns)
+    """The table with that column, whose head may be unbreakable where it wraps."""
+    tables = (d.value.rename(columns=lambda head: head.replace("\xa0", " ")) for d in [*app.table, *app.dataframe])
+    return next(table for table in tables if column in table)
 
 
 def test_the_demo_is_compared_with_its_own_plan(app: AppTest) -> None:
@@ -68,7 +71,6 @@ def test_the_demo_is_compared_with_its_own_plan(app: AppTest) -> None:
     page.radio(key="reality_view").set_value("Table").run()
     table = columns(page, "Predicted, 80 %")
     assert "TTFT at the server, p95" in table["Quantity"].tolist()
-    assert any("vllm:time_to_first_token_seconds" in query for query in table["Read from"])
 
 
 def test_the_scenario_on_size_is_another_deployment(app: AppTest) -> None:
@@ -124,7 +126,7 @@ def test_a_source_that_is_down_is_one_answer_without_numbers(sources_folder: Pat
     assert not page.exception
     assert page.selectbox(key="source").value == "mine"
     assert answer(page).startswith("No verdict: mine cannot be reached.")
-    assert columns(page, "Planned")["Measured"].isna().all()
+    assert columns(page, "Planned")["Measured"].eq("").all(), "unknown is not 0"
     values = {m.label: m.value for m in page.metric}
     assert (values["Queues grow from, requests/s"], values["Replicas"]) == ("unknown", "unknown")
 
@@ -157,7 +159,6 @@ def test_the_verdict_of_live_is_said_where_it_is_another(app: AppTest, monkeypat
 
     def overloaded(known: KnownSource, **window: Any) -> LatestAnswer[Observation]:
         answer = read(known, **window | {"wait_s": PATIENCE_S})
-        assert answer.newest is not None
         return replace(answer, newest=answer.newest.model_copy(update={"state": State.SATURATED}))
 
     monkeypatch.setattr(sources, "observed", overloaded)

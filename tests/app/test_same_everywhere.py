@@ -66,11 +66,7 @@ def compare_shows_it(column: Compared, plan: Plan) -> None:
 
 def explore_marks_it(scenario: Scenario, plan: Plan) -> None:
     one, each, latency = plan.deployment, plan.per_instance, plan.latency
-    assert one is not None
     mark = points_of(scenario.model_dump_json(), "ttft_ms", "output_tokens_per_s_per_gpu", (one.gpu,), "none").planned
-    assert mark is not None
-    assert each is not None
-    assert latency is not None
     identity = ("gpu", "engine", "weight_precision", "kv_precision", "tp", "pp", "ep", "dp")
     assert [getattr(mark, name) for name in identity] == [getattr(one, name) for name in identity]
     assert mark.rps == pytest.approx(each.rps)
@@ -87,9 +83,7 @@ def a_report_says_it(scenario: Scenario, plan: Plan) -> None:
     subject = subject_of(Answer.of(kept, lambda one: plan_of(one.model_dump_json())), Released.LIST_PRICES)
     blocks = answer_chapter(subject).blocks
     facts = {one.label: one.value for block in blocks if isinstance(block, Facts) for one in block.facts}
-    assert plan.deployment is not None
     assert plan.latency is not None
-    assert plan.per_instance is not None
     assert facts["GPUs"] == count(plan.deployment.gpus)
     assert facts["Systems"] == count(plan.deployment.systems)
     assert facts["Output tokens/s per GPU"] == significant(plan.per_instance.output_tokens_per_s_per_gpu)

@@ -6,13 +6,12 @@ from pathlib import Path
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from tests.app.conftest import APP, Clock
+from tests.app.conftest import Clock, started
 from tests.app.live import PAGE, open_live, said, settled, source_file, vllm
 from tests.app.pages_text import answer
 from tests.collectors.fake_prometheus import FakePrometheus
 from tests.collectors.feeds import NOW, Feed
 from tests.collectors.servers import serving
-from tests.patience import PATIENCE_S
 from ui.sources.moment import as_text
 from ui.sources.reading import Registry
 
@@ -54,7 +53,7 @@ def test_a_paused_moment_goes_along_to_the_comparison_and_back(registry: Registr
 
 
 def test_a_window_chosen_in_the_comparison_is_that_of_the_charts(registry: Registry, clock: Clock) -> None:
-    app = AppTest.from_file(str(APP), default_timeout=PATIENCE_S).run()
+    app = started()
     go(app, REALITY, registry)
     app.selectbox(key="source").select("second")
     app.radio(key="range").set_value("6 h")
@@ -82,9 +81,8 @@ def test_a_bad_moment_in_a_link_is_said_on_both_pages(end: str, registry: Regist
 
 
 def test_the_end_of_the_window_is_to_the_second_of_the_link(registry: Registry, clock: Clock) -> None:
-    app = AppTest.from_file(str(APP), default_timeout=PATIENCE_S)
-    app.query_params["goto"], app.query_params["end"] = "reality", as_text(clock.now_s - 17)
-    settled(app.run(), registry)
+    app = started(goto="reality", end=as_text(clock.now_s - 17))
+    settled(app, registry)
     assert where(app)[2] == as_text(clock.now_s - 17)
     app.datetime_input(key="until").set_value(None)
     settled(app.run(), registry)

@@ -10,9 +10,8 @@ from sharing.document import to_yaml
 from sharing.library import Library
 from sharing.library.records import Project, ScenarioDraft, ScenarioQuery, StoredFigures
 from sizing import ENGINE_VERSION, Scenario
-from tests.app.conftest import APP, scenario
+from tests.app.conftest import scenario, started
 from tests.app.pages_text import problems
-from tests.patience import PATIENCE_S
 from tests.sizing.asking import raw
 from ui.currency import DOLLARS
 from ui.format import as_markdown
@@ -149,17 +148,14 @@ def test_scenarios_of_the_library_are_compared(library: Library, app: AppTest) -
     page.multiselect(key="scenarios_beside").set_value([2, 3]).run()
     page.button(key="scenarios_compare").click().run()
     assert not page.exception
-    rows = next(frame.value for frame in page.dataframe if "Scenario" in frame.value)
-    assert list(rows["Scenario"]) == ["first", "2: second", "3: third"]
+    rows = next(frame.value for frame in page.table if "Answer" in frame.value)
+    assert list(rows)[1:] == ["first", r"2\: second", r"3\: third"]
     assert page.query_params["beside"] == ["Scenario 2", "Scenario 3"]
 
 
 def test_a_link_to_a_comparison_with_the_library(library: Library, app: AppTest) -> None:
     library.add(ScenarioDraft(scenario=scenario("kept")), by=owner("ann"))
-    link = AppTest.from_file(str(APP), default_timeout=PATIENCE_S)
-    for key, value in {"goto": "compare", "isl": "3500", "beside": ["Scenario 1", "Scenario 99"]}.items():
-        link.query_params[key] = value
-    link.run()
+    link = started(goto="compare", isl="3500", beside=["Scenario 1", "Scenario 99"])
     assert not link.exception
     assert link.multiselect(key="beside").value == ["library-1"]
     assert "The library has no scenario 99." in problems(link)

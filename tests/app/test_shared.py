@@ -14,9 +14,8 @@ from sharing.links.freezing import frozen
 from sharing.links.records import Made, Terms
 from sharing.report.content import Released
 from sizing.base.version import ENGINE_VERSION
-from tests.app.conftest import APP, scenario
+from tests.app.conftest import scenario, started
 from tests.inert import live
-from tests.patience import PATIENCE_S
 from tests.sharing.report_example import EVIL, evil_chart, evil_report
 from ui.figures.report import build_report_chart, report_chart_table
 from ui.format import as_markdown
@@ -31,10 +30,7 @@ def make(anns_library: Library, terms: Terms | None = None) -> Made:
 @pytest.fixture
 def open_shared(anns_library: Library) -> Callable[..., AppTest]:
     def opened(token: str) -> AppTest:
-        app = AppTest.from_file(str(APP), default_timeout=PATIENCE_S)
-        app.query_params["goto"] = "shared"
-        app.query_params["token"] = token
-        return app.run()
+        return started(goto="shared", token=token)
 
     return opened
 

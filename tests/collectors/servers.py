@@ -2,7 +2,6 @@
 
 import contextlib
 import json
-import socket
 import subprocess
 import threading
 import time
@@ -15,6 +14,7 @@ from urllib.parse import parse_qs, urlsplit
 
 import requests
 
+from bench.server import free_port
 from tests.patience import PATIENCE_S
 
 RECORDINGS = Path(__file__).parent / "recordings"
@@ -136,12 +136,6 @@ class Pages:
 
 def recording(name: str) -> str:
     return (RECORDINGS / f"{name}.txt").read_text()
-
-
-def free_port() -> int:
-    with socket.socket() as sock:
-        sock.bind(("127.0.0.1", 0))
-        return int(sock.getsockname()[1])
 
 
 @dataclass

@@ -16,7 +16,7 @@ REPORT = Path(__file__).parents[2] / "docs" / "CHAIN.md"
 
 @pytest.fixture(scope="module")
 def measured() -> dict[str, Any]:
-    return json.loads((HELD / "measured.json").read_text())  # type: ignore[no-any-return]
+    return json.loads((HELD / "measured.json").read_text())
 
 
 @pytest.fixture(scope="module")

@@ -12,8 +12,9 @@ from typing import IO, Any
 import pytest
 import requests
 
+from bench.server import free_port
 from commandline.run import INTERRUPTED
-from tests.collectors.servers import Asked, Pages, Server, Told, free_port, recording, serving
+from tests.collectors.servers import Asked, Pages, Server, Told, recording, serving
 from tests.commands import ROOT, run, run_process, source_file
 from tests.patience import PATIENCE_S
 from tests.reality.truths import DEMO_SCENARIO
@@ -200,7 +201,6 @@ def test_demo_is_a_process_that_can_be_read(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "collectors", "demo", "--port", str(port), "--at", "10:30"]
     process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True)
     try:
-        assert process.stdout is not None
         assert str(port) in process.stdout.readline()
         page = requests.get(f"http://127.0.0.1:{port}/metrics", timeout=PATIENCE_S)
         assert page.headers["Content-Type"].startswith("text/plain; version=0.0.4")

@@ -26,7 +26,6 @@ def demo() -> Iterator[str]:
     command = [sys.executable, "-m", "collectors", "demo", "--port", "0", "--replicas", str(REPLICAS), "--at", "08:00"]
     with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as process:
         try:
-            assert process.stdout is not None
             address = next(word for word in process.stdout.readline().split() if word.startswith("http"))
             yield address.removesuffix("/metrics")
         finally:

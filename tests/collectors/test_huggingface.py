@@ -18,7 +18,7 @@ class Hub(BaseHTTPRequestHandler):
     """Answers by organisation; keeps the last Authorization header on the server."""
 
     def do_GET(self) -> None:
-        self.server.seen = (self.path, self.headers.get("Authorization"))  # type: ignore[attr-defined]
+        self.server.seen = (self.path, self.headers.get("Authorization"))
         organisation = self.path.split("/")[1]
         if organisation == "moved":
             self._send(302, b"", {"Location": "/open/model/resolve/main/config.json"})

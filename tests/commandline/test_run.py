@@ -92,8 +92,6 @@ sys.exit(run(parser, [], malformed=(), nameless="File"))
 def test_a_reader_that_leaves_early_is_no_problem() -> None:
     command = [sys.executable, "-c", PIPED]
     with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
-        assert process.stdout is not None
-        assert process.stderr is not None
         assert process.stdout.readline() == "0\n"
         process.stdout.close()
         assert process.stderr.read() == ""

@@ -8,7 +8,7 @@ from commandline.yaml_text import MOST_BITS, BadYaml, read_yaml
 
 def refusal(text: str, **options: bool | int) -> str:
     with pytest.raises(BadYaml) as refused:
-        read_yaml(text, "a.yaml", **options)  # type: ignore[arg-type]
+        read_yaml(text, "a.yaml", **options)
     return str(refused.value)
 
 
@@ -100,8 +100,6 @@ def test_a_python_without_libyaml_reads_the_same(monkeypatch: pytest.MonkeyPatch
 
     monkeypatch.setattr(yaml, "__with_libyaml__", False)
     spec = importlib.util.find_spec("commandline.yaml_text")
-    assert spec is not None
-    assert spec.loader is not None
     slow = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(slow)
     for text in ("a: [1, x]\nb: {<<: {k: 1}}", bomb(5)):

@@ -59,13 +59,13 @@ def test_a_version_lies_between_the_events_of_a_range(
 def test_what_was_withdrawn_or_is_of_another_world_counts_for_nothing(tmp_path: Path) -> None:
     gone = advisory("jinja2", {"introduced": "0"}, withdrawn="2026-01-01T00:00:00Z")
     other = advisory("psycopg", {"introduced": "0"})
-    other["affected"][0]["package"]["ecosystem"] = "npm"  # type: ignore[index]
+    other["affected"][0]["package"]["ecosystem"] = "npm"
     assert audited(tmp_path, gone, other) == (0, "None of 2 advisories concerns the 3 packages installed.\n")
 
 
 def test_versions_may_be_listed(tmp_path: Path) -> None:
     one = advisory("psycopg")
-    one["affected"][0]["versions"] = ["3.2.1"]  # type: ignore[index]
+    one["affected"][0]["versions"] = ["3.2.1"]
     code, said = audited(tmp_path, one)
     assert (code, "psycopg 3.2.1" in said, "not mended yet" in said) == (1, True, True)
 

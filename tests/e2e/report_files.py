@@ -1,7 +1,5 @@
 """Files of a report as whoever gets them reads them: tables by title, with the numbers in them."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass

@@ -64,8 +64,6 @@ def answer_stands_above_the_form(page: Page) -> None:
     expect(form).to_be_visible()
     expect(answered).to_be_visible()
     above, below = answered.bounding_box(), form.bounding_box()
-    assert above is not None
-    assert below is not None
     assert above["y"] + above["height"] <= below["y"]
     assert below["width"] > 100
     assert sideways_px(page) <= 2

@@ -150,7 +150,6 @@ def answer_and_key_figures_are_on_the_first_screen(page: Page) -> None:
         assert box is not None, shown
         assert box["y"] + box["height"] < 900, shown
     questions = page.get_by_test_id("stMultiSelect").filter(has_text="GPUs considered").first.bounding_box()
-    assert questions is not None
     assert questions["y"] + questions["height"] < 900, "the six questions fit on the first screen"
 
 

@@ -3,7 +3,6 @@ the people on it go on at the others, what was saved is there, and what only its
 
 import asyncio
 import shutil
-import socket
 import subprocess
 import time
 from collections.abc import Iterator
@@ -18,6 +17,7 @@ from playwright.sync_api import Browser, Page, expect
 
 from bench.dashboard import Dashboard
 from bench.postgres import programs, running_postgres
+from bench.server import free_port
 from bench.socket_user import SocketUser
 from tests.app.live import vllm
 from tests.collectors.fake_prometheus import FakePrometheus
@@ -73,13 +73,6 @@ class Site:
         with requests.Session() as asking:
             assert all(asking.get(self.url, timeout=PATIENCE_S).ok for _ in range(4))
             return str(asking.cookies[COOKIE])
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
 
 
 @pytest.fixture(scope="module")

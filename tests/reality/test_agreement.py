@@ -33,7 +33,6 @@ def queue_of(value_ms, predicted):
 @pytest.mark.parametrize("predicted", [Interval(value=300, low=150, high=1200), Interval(value=300, low=200, high=450)])
 def test_a_queue_three_times_the_prediction_is_not_as_expected(predicted):
     row = queue_of(900.0, predicted)
-    assert row.measured.value is not None
     assert row.measured.value > 2.9 * predicted.value
     assert row.verdict == "cannot_judge"
     assert "times the prediction" in row.reason
@@ -71,9 +70,7 @@ def test_longer_tails_are_not_as_planned_though_the_mean_is():
 def test_a_coarse_histogram_is_no_agreement():
     _, rows = traffic([1200.0] * 9_000 + [2460.0] * 1_000, [500.0, 1000.0, 1900.0, 3000.0])
     row = next(row for row in rows if row.key == "input_tokens.p95")
-    assert row.difference is not None
     assert row.difference > 0.1
-    assert row.measured.low is not None
     assert row.measured.low < 2200
     assert row.verdict == "cannot_judge"
     assert "too uncertain" in row.reason

@@ -8,8 +8,9 @@ from typing import Any
 
 import pytest
 
+from bench.server import free_port
 from reality.cli import moment, window
-from tests.collectors.servers import Pages, free_port, recording, serving
+from tests.collectors.servers import Pages, recording, serving
 from tests.commands import run, run_process, source_file
 from tests.reality.conftest import Recorded
 from tests.reality.truths import DEMO_SCENARIO

@@ -67,8 +67,6 @@ def on_load(found: RealityComparison) -> dict[str, str]:
 
 def over_predicted(found: RealityComparison, key: str) -> float:
     (row,) = [row for row in found.performance if row.key == key]
-    assert row.measured is not None
-    assert row.predicted is not None
     return row.measured.value / row.predicted.value
 
 
@@ -251,7 +249,7 @@ def test_every_field_says_what_it_is(kind: type[Result]) -> None:
     for name, field in kind.model_fields.items():
         extra = field.json_schema_extra
         assert isinstance(extra, dict), name
-        assert extra["quantity"]["label"], name  # type: ignore[index,call-overload]
+        assert extra["quantity"]["label"], name
         assert field.description or name == "value", name
 
 

@@ -104,15 +104,11 @@ def test_when_the_limit_is_reached_and_what_to_order() -> None:
     load = made(Recipe(growth=0.05, noise=0.05, day_noise=0.01), 28 + 84, seed=2)
     known = load.rps[: 28 * DAY]
     carried = carries(PLAN, None, "plan")
-    assert carried is not None
     scale = carried.rps * 0.75 / np.nanmax(known[-7 * DAY :])
     answer = foreseen(known * scale, carried_by="plan", lead_weeks=1.0)
     truth = NOW + int(np.argmax(load.expected[28 * DAY :] * scale >= carried.rps)) * 3600.0
     dates, order = answer.reaches_limit_at, answer.order
     assert answer.state == "ok"
-    assert dates is not None
-    assert order is not None
-    assert dates.value is not None
     assert dates.high is None or dates.low <= dates.value <= dates.high
     assert dates.low is not None
     assert abs(seconds(dates.value) - truth) < 14 * 86_400
@@ -153,7 +149,6 @@ def test_an_order_names_an_accelerator_of_ones_own_by_its_name() -> None:
         at_s=NOW,
         wanted=ForecastRequest(carried_by="deployment"),
     )
-    assert answer.order is not None
     assert (answer.order.gpu, answer.order.gpu_name) == ("my_gpu", "Acme One")
     assert " x Acme One in " in answer.answer
     assert "my_gpu" not in answer.answer
@@ -161,7 +156,6 @@ def test_an_order_names_an_accelerator_of_ones_own_by_its_name() -> None:
 
 def test_a_limit_that_is_reached_already() -> None:
     answer = foreseen(made(Recipe(), 28, seed=4).rps * 100.0, replicas=1)
-    assert answer.reaches_limit_at is not None
     assert answer.reaches_limit_at.value == answer.reaches_limit_at.low == utc(NOW)
     assert "already" in answer.answer
     assert "now (it would have been due on" in answer.answer
@@ -199,8 +193,6 @@ def test_fifteen_days_are_a_history() -> None:
 
 def test_present_replicas_carry_and_spares_do_not() -> None:
     planned, seen = carries(PLAN, 99, "plan"), carries(PLAN, 5, "deployment")
-    assert planned is not None
-    assert seen is not None
     assert planned.rps == pytest.approx(PLAN.headroom * PLAN.sustained_rps)
     assert seen.rps == pytest.approx(5 * planned.per_replica_rps)
     assert (planned.carried_by, seen.carried_by) == ("plan", "deployment")
@@ -212,7 +204,6 @@ def test_what_a_diagnosis_measured_is_carried_in_place_of_the_plan() -> None:
     rps = made(Recipe(), 15, seed=6).rps
     history = LoadHistory(start_s=0.0, step_s=3600.0, rps=tuple(rps), engine="vllm", replicas=4)
     answer = forecast(ASKED, PLAN, history, source_name="test", at_s=15 * DAY, wanted=ForecastRequest(measured_rps=1e6))
-    assert answer.capacity is not None
     assert (answer.capacity.rps, answer.capacity.carried_by, answer.capacity.per_replica_rps) == (
         1e6,
         "measured",
@@ -220,7 +211,6 @@ def test_what_a_diagnosis_measured_is_carried_in_place_of_the_plan() -> None:
     )
     assert "that the present 4 replicas carry within the limits, as measured" in answer.answer
     unseen = carries(PLAN, None, "deployment", 1e6)
-    assert unseen is not None
     assert unseen.carried_by == "plan"
 
 

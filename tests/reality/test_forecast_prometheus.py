@@ -11,8 +11,9 @@ import numpy as np
 import pytest
 
 from bench.load_seasons import DAY, Recipe, made
+from bench.server import free_port
 from bench.tsdb import curve, sorted_series, write_block
-from tests.collectors.servers import Prometheus, free_port, running_prometheus
+from tests.collectors.servers import Prometheus, running_prometheus
 from tests.commands import run, run_process, source_file
 from tests.reality.truths import DEMO_SCENARIO
 

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from bench.server import free_port
 from collectors.source import source_from
 from reality.watch.watch import Watched, bind, numbered, watch
 from reality.watch.webhook import webhook
@@ -17,7 +18,7 @@ from sharing.library.records import ScenarioDraft
 from sizing.planning.analytic import analytic_plan
 from sizing.planning.answered import Answer
 from sizing.scenario.file import load_scenario
-from tests.collectors.servers import Asked, Pages, Told, free_port, recording, serving
+from tests.collectors.servers import Asked, Pages, Told, recording, serving
 from tests.commands import run, source_file
 from tests.reality.truths import DEMO_SCENARIO
 

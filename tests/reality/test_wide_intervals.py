@@ -24,7 +24,6 @@ def slow_limit() -> float:
     found = found_at(8.0)
     said = next(text for text in found.assumptions if "decode steps x" in text)
     slow = float(said.split(" to ")[1].split(",")[0])
-    assert found.stable_rps is not None
     return found.stable_rps / slow
 
 
@@ -51,8 +50,6 @@ def test_a_quiet_load_needs_no_such_words() -> None:
 @pytest.mark.parametrize("share", [1.0 - UNSURE / 2.0, 1.05])
 def test_at_the_limit_the_end_is_open_and_no_length_of_the_simulation(share: float) -> None:
     found = found_at(8.0)
-    assert found.stable_rps is not None
     row = rows_of(found_at(share * found.stable_rps))["ttft_ms.p95"]
     assert (row.predicted.value, row.predicted.high) == (None, None)
-    assert row.predicted.low is not None
     assert row.predicted.low < 5_000

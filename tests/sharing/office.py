@@ -1,7 +1,5 @@
 """Workbooks changed as a person would change them and computed anew by LibreOffice; pages and slides as pictures."""
 
-from __future__ import annotations
-
 import io
 import shutil
 import subprocess

@@ -1,7 +1,5 @@
 """Scenarios, plans and reports that the tests of reports share; each is planned once."""
 
-from __future__ import annotations
-
 import re
 from datetime import UTC, datetime
 from functools import cache

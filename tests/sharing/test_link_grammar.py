@@ -107,6 +107,28 @@ def test_a_refusal_is_said_once():
         assert problem.count("abacus") <= 1
 
 
+@pytest.mark.parametrize(
+    ("key", "text", "meant"),
+    [
+        ("gpu", "jetson orion", "Jetson AGX Orin 64GB"),
+        ("gpu", "h1000", "H100 SXM5 80GB"),
+        ("gpu", "abacus,MI30X", "Instinct MI300X 192GB"),
+        ("engine", "vlm", "vLLM"),
+        ("prec", "fp9", "FP8 (W8A8)"),
+        ("lang", "germn", "German"),
+    ],
+)
+def test_a_wrong_choice_is_answered_with_what_it_may_mean(key, text, meant):
+    (problem,) = from_parameters({key: [text]}).problems
+    said, _, guessed = problem.partition("Did you mean ")
+    assert "so the link's value was left out." in said
+    assert meant in guessed
+
+
+def test_nothing_is_suggested_for_what_resembles_no_option():
+    assert "Did you mean" not in from_parameters({"gpu": ["abacus"]}).problems[0]
+
+
 @pytest.mark.parametrize("key", ["name", "size_name", "own_name", "m_source"])
 def test_a_link_takes_every_text_that_a_scenario_does(key):
     asked = {

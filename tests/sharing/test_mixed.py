@@ -1,7 +1,5 @@
 """A mix of GPU types in the form, in links and in a report."""
 
-from __future__ import annotations
-
 import pytest
 
 from sharing.form.check import faults
@@ -28,7 +26,6 @@ def scenario_of(**deployment: object) -> Scenario:
 
 def with_parts(plan: Plan) -> Plan:
     """The plan with a mix of itself, for what is shown of one."""
-    assert plan.deployment is not None
     parts = tuple(
         FleetPart(
             ranges=(PromptRange(from_tokens=low, below_tokens=high),),
@@ -79,13 +76,11 @@ def test_a_number_of_fleets_that_cannot_be_is_said_at_its_field(typed: str) -> N
 
 def test_a_report_has_a_chapter_on_the_mix_and_no_money_where_none_is_released() -> None:
     shown = chapter(Released.LIST_PRICES)
-    assert shown is not None
     (table,) = (block for block in shown.blocks if isinstance(block, Table))
     assert [row[:2] for row in table.rows] == [("below 2,000 tokens", "25 %"), ("from 2,000 tokens on", "75 %")]
     assert all(len(row) == len(table.columns) for row in table.rows)
     assert any(column.holds == "money" for column in table.columns)
     bare = chapter(Released.NOTHING)
-    assert bare is not None
     assert "$" not in bare.model_dump_json()
     (facts,) = (block for block in bare.blocks if isinstance(block, Facts))
     assert [fact.label for fact in facts.facts] == ["GPUs of the mixed fleet"]
@@ -97,25 +92,20 @@ def test_a_report_shows_pools_on_two_gpu_types() -> None:
     shown = mixed(subject_of(answer, Released.LIST_PRICES))
     assert shown is not None
     own = mixed(subject_of(answer, Released.OWN_PRICES))
-    assert own is not None
     (table,) = (block for block in own.blocks if isinstance(block, Table))
     assert [row[2] for row in table.rows] == ["68 x H100 SXM5 80GB", "200 x H20 SXM5 96GB"]
     assert "a month of hardware" in table.title
     bare = mixed(subject_of(answer, Released.NOTHING))
-    assert bare is not None
     assert "$" not in bare.model_dump_json()
 
 
 def test_pools_that_cost_no_less_are_a_sentence_alone() -> None:
     answer = pools.answer()
     fleet = answer.plan.mixed
-    assert fleet is not None
-    assert fleet.apart is not None
     dear = fleet.model_copy(update={"apart": fleet.apart.model_copy(update={"saved_share": 0.0, "advised": False})})
     shown = mixed(
         subject_of(Answer(answer.question, answer.plan.model_copy(update={"mixed": dear})), Released.OWN_PRICES)
     )
-    assert shown is not None
     assert not any(isinstance(block, Table) for block in shown.blocks)
     assert "would cost no less than the plan" in shown.model_dump_json()
 
@@ -123,6 +113,4 @@ def test_pools_that_cost_no_less_are_a_sentence_alone() -> None:
 def test_released_pools_are_still_what_is_priced() -> None:
     subject = subject_of(pools.answer(), Released.OWN_PRICES)
     assert subject.answer.pools is not None
-    assert subject.cost is not None
-    assert subject.cost.mixed is not None
     assert subject.cost.mixed.by == "phase"

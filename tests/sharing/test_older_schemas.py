@@ -1,7 +1,5 @@
 """A library that was written under each older schema is read and written on, whatever was in it."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from collections.abc import Callable

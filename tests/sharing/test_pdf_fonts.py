@@ -38,9 +38,8 @@ def test_a_pdf_shows_names_in_other_scripts(name: str) -> None:
     assert first.count(name) == 4  # title, customer in place of a logo, whom it is for, author
     assert NOT_SHOWN not in first
     assert name in text_of(reader.pages[1])
-    assert reader.metadata is not None
     assert reader.metadata.title == name
-    fonts = {str(font["/BaseFont"]) for font in reader.pages[0]["/Resources"]["/Font"].get_object().values()}  # type: ignore[index]
+    fonts = {str(font["/BaseFont"]) for font in reader.pages[0]["/Resources"]["/Font"].get_object().values()}
     embedded = {font for font in fonts if "SourceSansPro" in font}
     assert len(embedded) >= 2
 

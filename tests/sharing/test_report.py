@@ -1,10 +1,9 @@
 """What a report says: every figure is the plan's, and no money is in it that was not released."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterator
+from datetime import date
 from typing import Any, get_args
 
 import pytest
@@ -25,6 +24,7 @@ from sharing.report.prices import as_released, at_list_prices, has_own_prices
 from sharing.report.subject import subject_of
 from sizing.base.choices import Mode
 from sizing.base.format import count, ms, usd
+from sizing.catalog.files import DATA_DATE
 from sizing.decision.flips import flips
 from sizing.decision.keys import WHOLE
 from sizing.decision.outcome import Answers, Outcome
@@ -127,9 +127,6 @@ def test_chapters_come_in_the_order_in_which_they_are_read() -> None:
 
 def test_figures_are_those_of_the_plan_and_of_its_cost() -> None:
     plan, shown = planned("chat"), facts(report("chat"))
-    assert plan.deployment is not None
-    assert plan.latency is not None
-    assert plan.cost is not None
     money = cost(Answer(understand(scenario("chat")), plan))
     assert shown["GPUs"] == count(plan.deployment.gpus)
     assert shown["Systems"] == count(plan.deployment.systems)
@@ -138,7 +135,7 @@ def test_figures_are_those_of_the_plan_and_of_its_cost() -> None:
     assert shown["All costs a month"] == usd(money.usd_per_month)
     parts = next(table for title, table in tables(report("chat")).items() if title.startswith("A month"))
     *each, (_, total) = parts.rows
-    assert sum(row[1] for row in each) == pytest.approx(total)  # type: ignore[misc]
+    assert sum(row[1] for row in each) == pytest.approx(total)
     assert total == money.usd_per_month
 
 
@@ -148,7 +145,7 @@ def test_36_months_add_up_to_what_the_cost_answer_says() -> None:
     place = [column.label for column in table.columns].index("Own systems")
     years, whole = table.rows[:-1], table.rows[-1]
     assert whole[place] == pytest.approx(sum(money.cash))
-    assert sum(row[place] for row in years) == pytest.approx(whole[place])  # type: ignore[misc]
+    assert sum(row[place] for row in years) == pytest.approx(whole[place])
 
 
 def test_the_tornado_is_that_of_the_cost_page() -> None:
@@ -176,8 +173,6 @@ def test_a_promise_that_needs_more_gpus_for_less_money_is_worded_so() -> None:
         return tables(build_report(subject, made_at=MADE_AT, answers=Cheaper())).get("What each promise costs")
 
     table, gpus = promised(Released.LIST_PRICES), planned("chat").deployment
-    assert table is not None
-    assert gpus is not None
     place = [column.label for column in table.columns].index(GPU_CHANGE)
     assert (table.rows[0][2], table.rows[0][place]) == ("not promised", f"{gpus.gpus} more")
     assert MORE_FOR_LESS in table.note
@@ -240,7 +235,6 @@ def test_nothing_released_means_no_money_anywhere(name: str) -> None:
 def test_a_chart_without_money_counts_gpus() -> None:
     chart = charts(report("pools", Released.NOTHING))["Inputs by how far they move the answer"]
     deployed = planned("pools").deployment
-    assert deployed is not None
     assert (chart.y_label, chart.base) == ("GPUs", deployed.gpus)
 
 
@@ -295,7 +289,7 @@ def test_amounts_are_in_the_currency_that_is_handed_in() -> None:
     assert shown.currency == "EUR"
     title = next(title for title in tables(shown) if title.startswith("A month"))
     in_usd = tables(report("chat"))[title].rows[-1][1]
-    assert tables(shown)[title].rows[-1][1] == pytest.approx(in_usd * 0.5)  # type: ignore[operator]
+    assert tables(shown)[title].rows[-1][1] == pytest.approx(in_usd * 0.5)
     money = [s.model_dump_json() for s in shown.sections if s.key in ("answer", "alternatives", "sensitivity")]
     assert not any("$" in text for text in money)
 
@@ -305,8 +299,10 @@ def test_a_report_in_another_currency_says_at_which_rate_of_which_day(code: str)
     listed = rates()[code]
     said = last_of_the_summary(Currency(code=code, per_usd=listed.per_usd), Released.LIST_PRICES)
     assert f"converted at {code} {listed.per_usd:.4g} for 1 USD ({listed.source}, {listed.on})" in said
+    assert ("older than 90 days: take the rate of the day" in said) == listed.is_old(date.fromisoformat(DATA_DATE))
     typed = last_of_the_summary(Currency(code=code, per_usd=listed.per_usd * 1.1), Released.LIST_PRICES)
     assert f"{listed.per_usd * 1.1:.4g} for 1 USD, as typed." in typed
+    assert "older than" not in typed
     assert "converted" not in last_of_the_summary(Currency(), Released.LIST_PRICES)
     assert "converted" not in last_of_the_summary(Currency(code=code, per_usd=2.0), Released.NOTHING)
 

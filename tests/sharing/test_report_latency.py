@@ -1,7 +1,5 @@
 """Latency over the load in a report: a curve beside what decided the plan says how far it is off, or is not drawn."""
 
-from __future__ import annotations
-
 import pytest
 
 from sharing.formats.chart_shape import ends_of_marks
@@ -21,16 +19,13 @@ from ui.figures.report import build_report_chart
 
 def decided(answer: Plan, ttft_ms: float) -> Plan:
     """The same plan, had its simulation found another TTFT."""
-    assert answer.latency is not None
     found = answer.latency.ttft_ms.model_copy(update={"at_percentile": ttft_ms})
     return answer.model_copy(update={"latency": answer.latency.model_copy(update={"ttft_ms": found})})
 
 
 def estimated(answer: Plan) -> float:
     """TTFT of the curve at the planned load."""
-    assert answer.per_instance is not None
     point = on_curve(answer.load_curve, answer.per_instance.rps)
-    assert point is not None
     return point.ttft_ms
 
 
@@ -52,7 +47,6 @@ def test_a_curve_is_an_estimate_and_what_was_simulated_stands_in_it(share: float
     assert "estimate" in chart.title
     assert says in chart.note
     assert LATENCIES in chart.note
-    assert answer.per_instance is not None
     (mark,) = [one for one in chart.marks if one.near is not None]
     assert (mark.label, mark.at, mark.near) == (f"simulated: {ms(found)}", found, answer.per_instance.rps)
 

@@ -1,7 +1,5 @@
 """Pages and slides as a reader sees them: drawn to pictures, compared with those that were looked at, and filled."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -55,7 +53,7 @@ def drawn_to(page: Image.Image) -> float:
 
 
 @pytest.mark.parametrize(("suffix", "write"), [(".pdf", to_pdf), (".pptx", to_slides)])
-def test_a_report_looks_as_it_was_looked_at(suffix: str, write, tmp_path: Path, renew_golden: bool) -> None:  # type: ignore[no-untyped-def]
+def test_a_report_looks_as_it_was_looked_at(suffix: str, write, tmp_path: Path, renew_golden: bool) -> None:
     now, file = sheet(pictures(write(by_hand()), suffix, tmp_path, dpi=DPI)), SEEN / f"report{suffix}.png"
     if renew_golden:
         SEEN.mkdir(exist_ok=True)

@@ -1,7 +1,5 @@
 """Texts of slides that are cut, and lines and parts of their charts that are told apart."""
 
-from __future__ import annotations
-
 import pytest
 from pptx.util import Inches
 

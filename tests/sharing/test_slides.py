@@ -1,7 +1,5 @@
 """The presentation of a report, read back: native charts with the report's data, and nothing beyond a slide."""
 
-from __future__ import annotations
-
 import io
 import time
 import zipfile

@@ -1,7 +1,5 @@
 """What somebody types as a name, source or customer is text in every file that leaves: no link, formula or element."""
 
-from __future__ import annotations
-
 import io
 import re
 import zipfile

@@ -1,7 +1,5 @@
 """The workbook of a report: what is in it, that texts stay texts, and that no money is in it that was not released."""
 
-from __future__ import annotations
-
 import io
 import time
 import zipfile
@@ -144,7 +142,6 @@ def test_numbers_of_tables_are_numbers(book: Workbook) -> None:
 def test_where_no_money_is_released_there_is_none(name: str) -> None:
     of = source(name, Released.NOTHING)
     made = calculator_of(of.answer, Released.NOTHING)
-    assert made is not None
     assert made.ways == ()
     assert not [one for one in made.inputs if "USD" in one.unit or "price" in one.name]
     book = opened(write(of))
@@ -181,7 +178,6 @@ class Thalers:
 
 def test_every_amount_is_in_the_currency_of_the_report(calculator: Calculator) -> None:
     other = calculator_of(answered("chat"), Released.LIST_PRICES, Thalers())
-    assert other is not None
     for one, same in zip(other.inputs, calculator.inputs, strict=True):
         assert one.value == pytest.approx(same.value * (7.0 if "THL" in one.unit else 1.0)), one.name
         assert "USD" not in one.unit
@@ -207,7 +203,6 @@ def test_an_address_inside_a_company_is_in_no_source(monkeypatch: pytest.MonkeyP
     )
     monkeypatch.setattr("sharing.report.build_calculator.inputs_of", lambda *_: [secret])
     made = calculator_of(answered("chat"), Released.NOTHING)
-    assert made is not None
     assert "corp" not in made.inputs[0].source
 
 

@@ -21,7 +21,6 @@ def numbers(text: str) -> list[float]:
 def test_the_committed_table_is_what_the_code_says(row: int) -> None:
     (run,) = [run for run in runs() if run.row == row]
     found = reproduced(run)
-    assert found is not None
     assert found.itl_mean == pytest.approx(run.itl_mean, rel=0.02)
     (committed,) = [text for text in REPORT.read_text(encoding="utf-8").splitlines() if f"| {row} |" in text]
     assert committed.startswith(f"| {run.name} |")

@@ -1,7 +1,5 @@
 """What ``import sizing`` gives to a script or notebook."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys
@@ -32,7 +30,7 @@ def test_every_public_name_is_there_and_says_what_it_is() -> None:
         assert isinstance(value, str) or value.__doc__, name
     assert sizing.__version__ == sizing.ENGINE_VERSION == sizing.plan(sizing.load_scenario(raw())).engine_version
     with pytest.raises(AttributeError, match="has no attribute 'plane'"):
-        _ = sizing.plane  # type: ignore[attr-defined]
+        _ = sizing.plane
 
 
 def test_the_import_alone_loads_nothing_heavy() -> None:
@@ -83,7 +81,6 @@ def test_a_plan_is_a_table_of_deployments_with_their_units(answer: Answer) -> No
     assert len(frame) == 1 + len(answer.plan.alternatives)
     assert list(frame.columns) == list(dict.fromkeys(frame.columns))
     first, deployed = frame.iloc[0], answer.plan.deployment
-    assert deployed is not None
     assert (first.gpu, first.tp, first.instances, first.gpus) == (
         deployed.gpu,
         deployed.tp,
@@ -118,7 +115,6 @@ def test_cost_comparison_and_simulation_are_tables(answer: Answer) -> None:
     assert list(beside.to_frame().name) == ["chat", "chat"]
     assert beside.to_frame().usd_more[1] == pytest.approx(5000)
     run = sizing.simulate(answer, hours=0.05)
-    assert run.series is not None
     assert len(run.to_frame()) == len(run.series.arrived_rps)
     assert run.to_frame().attrs["units"]["ttft_ms"] == "ms"
 

@@ -1,7 +1,5 @@
 """What vLLM and dcgm-exporter would have shown of a deployment of known causes, at every scrape."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator
 

@@ -3,8 +3,6 @@
 The truth of a case is the Shapley value by that simulation (:mod:`tests.tools.deployment_truth`).
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache

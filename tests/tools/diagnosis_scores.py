@@ -3,8 +3,6 @@
 Read from memory by the product's own PromQL, or with ``--prometheus`` from a real Prometheus that holds the history.
 """
 
-from __future__ import annotations
-
 import argparse
 import csv
 import sys

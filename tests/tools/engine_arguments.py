@@ -9,8 +9,6 @@ that is not installed is imported as a stub that answers everything with a stub:
 For Dynamo's own arguments its wheel and that of the engine are unpacked into one folder.
 """
 
-from __future__ import annotations
-
 import abc
 import argparse
 import csv

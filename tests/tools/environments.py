@@ -1,7 +1,5 @@
 """Environments of some requirements files and nothing else, as links to what is installed here: nothing is fetched."""
 
-from __future__ import annotations
-
 import os
 import re
 import subprocess

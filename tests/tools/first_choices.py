@@ -6,8 +6,6 @@ other. By the analytic load model, some 0.1 s a question, unless ``--simulated``
 instances, and the order of what is close, but hardly ever the kind of answer.
 """
 
-from __future__ import annotations
-
 import argparse
 import csv
 import multiprocessing

@@ -4,8 +4,6 @@ Step times are off by a random factor of 0.5 to 2, decode and prefill apart. Pri
 that were not seen, before and after; and replicas needed against those that the independent simulation needs.
 """
 
-from __future__ import annotations
-
 import argparse
 import math
 import sys

@@ -1,7 +1,5 @@
 """A deployment of known causes in a real Prometheus: its whole history as blocks of the server's own database."""
 
-from __future__ import annotations
-
 import subprocess
 import tempfile
 from collections.abc import Iterator, Sequence

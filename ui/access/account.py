@@ -1,7 +1,5 @@
 """Who is logged in, with the way out; and that nobody has to, where others reach this server."""
 
-from __future__ import annotations
-
 import streamlit as st
 
 from ui.access.remembered import return_to_address

@@ -1,7 +1,5 @@
 """What stands in place of a page that a session may not see. Nothing of the page is computed or sent."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from importlib.util import find_spec
 

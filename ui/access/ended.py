@@ -1,7 +1,5 @@
 """Logging out: at the provider, in this browser, and for every copy of the login that there may be."""
 
-from __future__ import annotations
-
 import logging
 import threading
 import time

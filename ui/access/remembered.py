@@ -3,8 +3,6 @@
 The browser itself keeps it, in the storage of its tab, which ends with the tab.
 """
 
-from __future__ import annotations
-
 from functools import cache
 from typing import Any
 

@@ -3,8 +3,6 @@
 Whatever cannot be known keeps everybody out: a file of rules or of secrets that is broken, rules without a login.
 """
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Predicted against measured: figures, chart, table, and what to do with the benchmark."""
 
-from __future__ import annotations
-
 import math
 
 import pandas as pd

@@ -1,7 +1,5 @@
 """The evidence library: search, table, chart and sources of the published measurements."""
 
-from __future__ import annotations
-
 from functools import cache
 
 import pandas as pd

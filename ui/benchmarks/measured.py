@@ -1,7 +1,5 @@
 """What was measured: model, GPU, engine, format and parallelism, filled in from the file and the scenario."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import streamlit as st

@@ -1,7 +1,5 @@
 """The measurements nearest to a planned deployment as a table, for Benchmarks and for the reasons on Size."""
 
-from __future__ import annotations
-
 import pandas as pd
 
 from sharing.form.choices import label

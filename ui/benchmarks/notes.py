@@ -1,7 +1,5 @@
 """What to know about a quantity of a benchmark that is compared, in one sentence or two each."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 
 from sizing.base.format import significant

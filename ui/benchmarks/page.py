@@ -1,7 +1,5 @@
 """The Benchmarks page below its guard: the user's own measurements, and the library of published ones."""
 
-from __future__ import annotations
-
 from functools import partial
 
 import streamlit as st

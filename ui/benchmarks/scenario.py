@@ -1,7 +1,5 @@
 """From an imported curve to the benchmark of a scenario, and into the session."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import PurePosixPath
 from typing import Any

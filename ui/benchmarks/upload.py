@@ -3,8 +3,6 @@
 Beside it stands what can be dropped: the file of each tool, and the columns of the own CSV with a template.
 """
 
-from __future__ import annotations
-
 from functools import cache
 
 import pandas as pd

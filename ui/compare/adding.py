@@ -1,7 +1,5 @@
 """A column put together by hand: place, GPU, format, engine and load, each as on Size unless it is chosen."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import streamlit as st

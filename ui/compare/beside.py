@@ -1,7 +1,5 @@
 """What the scenario is compared with: columns of it, each named and found again by its words in the address."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

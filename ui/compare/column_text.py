@@ -1,7 +1,5 @@
 """Columns as words and back, as "H100 SXM5 80GB + FP8 (W8A8) + Cloud": the name of one, and its part of an address."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from types import MappingProxyType

@@ -1,7 +1,5 @@
 """Scenarios of the library beside the one in the form: chosen on Scenarios, or named in the address."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 

@@ -3,8 +3,7 @@
 How far the levers are moved are what-ifs that the session keeps.
 """
 
-from __future__ import annotations
-
+import pandas as pd
 import streamlit as st
 
 from sharing.form.asked import AskedNumber
@@ -26,9 +25,17 @@ from sizing.question.understand import model_of
 from sizing.scenario.schema import Scenario
 from ui.currency import Currency
 from ui.figures.comparison import Named, build_measure, measure_alt_text, measures
-from ui.figures.optimisation import formats_named, formats_table, levers_named, levers_table, published_table
+from ui.figures.optimisation import (
+    FORMATS_TOLD,
+    LEVERS_TOLD,
+    formats_named,
+    formats_table,
+    levers_named,
+    levers_table,
+    published_table,
+)
 from ui.format import bullets
-from ui.shell import draw_chart, draw_choice, draw_csv, draw_number, draw_problems, draw_rows, draw_table
+from ui.shell import draw_chart, draw_choice, draw_csv, draw_number, draw_problems, draw_table, draw_wrapped
 from ui.size.what_if import answers_for
 
 ON = {"same": "GPU of the plan", "any": "Any that the scenario allows"}
@@ -96,9 +103,12 @@ def draw_formats(key: str, currency: Currency, *, dark: bool) -> None:
     if odd := odd_formats_of(key, same_gpu=on == "same"):
         with st.expander("Why narrower weights need more GPUs here", icon=":material/help:", type="compact"):
             st.markdown(bullets(odd))
-    _charts(formats_named(compared), "formats", currency, dark=dark)
-    table = formats_table(compared, currency)
-    draw_rows(table, key="formats_rows", alt="Weight formats side by side", height="content")
+    at = _percentile_of(key)
+    _charts(formats_named(compared), "formats", currency, at, dark=dark)
+    table = formats_table(compared, currency, at)
+    shown = table.drop(columns=["GPU", *FORMATS_TOLD] if on == "same" else FORMATS_TOLD)
+    draw_wrapped(shown, alt="Weight formats side by side")
+    _told(table[["Weights", *FORMATS_TOLD]], "formats", "What runs them, and why not")
     draw_csv(table, key="formats", what="Weight formats")
     draw_table(lambda: published_table(compared), key="published", what="Published losses, gains and grades")
 
@@ -117,9 +127,11 @@ def draw_levers(key: str, currency: Currency, *, dark: bool) -> None:
         "Each lever is moved alone; everything else is as on Size. Only whole systems are bought, so that fewer GPUs "
         f"need not cost less. {_of_one_fleet(key)}"
     )
-    _charts(levers_named(rows, base), "levers", currency, dark=dark)
-    table = levers_table(rows, currency)
-    draw_rows(table, key="levers_rows", alt="Levers side by side")
+    at = _percentile_of(key)
+    _charts(levers_named(rows, base), "levers", currency, at, dark=dark)
+    table = levers_table(rows, currency, at)
+    draw_wrapped(table.drop(columns=LEVERS_TOLD), alt="Levers side by side")
+    _told(table[["Lever", *LEVERS_TOLD]], "levers", "What each lever rests on")
     draw_csv(table, key="levers", what="Levers")
 
 
@@ -129,8 +141,19 @@ def plan_outcome(key: str) -> Outcome:
     return answers.outcome(scenario)
 
 
-def _charts(outcomes: Named, key: str, currency: Currency, *, dark: bool) -> None:
-    shown = [measures(currency)[n] for n in _SHOWN]
+def _told(table: pd.DataFrame, key: str, title: str) -> None:
+    """Sentences on the rows of a table, behind a click: they are longer than all of it."""
+    with st.expander(title, icon=":material/notes:", type="compact", key=f"{key}_told", on_change="rerun") as expander:
+        if expander.open:
+            draw_wrapped(table, alt=title)
+
+
+def _percentile_of(key: str) -> str:
+    return f"p{Scenario.model_validate_json(key).limits.percentile:g} "
+
+
+def _charts(outcomes: Named, key: str, currency: Currency, at: str, *, dark: bool) -> None:
+    shown = [measures(currency, at)[n] for n in _SHOWN]
     for place, measure in zip(st.columns(len(shown)), shown, strict=True):
         with place:
             figure = build_measure(outcomes, measure, dark=dark)

@@ -1,7 +1,5 @@
 """The Compare page below its guard."""
 
-from __future__ import annotations
-
 from functools import partial
 
 import streamlit as st
@@ -30,7 +28,15 @@ from ui.compare.kept import kept_scenarios
 from ui.compare.nim import draw_nim
 from ui.compare.optimisation import draw_formats, draw_levers
 from ui.currency import Currency
-from ui.figures.comparison import answers_table, build_measure, differences_table, measure_alt_text, measures
+from ui.figures.comparison import (
+    answers_table,
+    build_measure,
+    differences_table,
+    measure_alt_text,
+    measures,
+    percentile_of,
+    side_by_side,
+)
 from ui.figures.comparison import named as outcomes_of
 from ui.format import as_markdown
 from ui.shell import (
@@ -40,8 +46,8 @@ from ui.shell import (
     draw_currency,
     draw_own_prices,
     draw_problems,
-    draw_rows,
     draw_tabs,
+    draw_wrapped,
     is_presenting,
 )
 from ui.size.above import draw_above
@@ -69,7 +75,8 @@ def _presented(answer: FormAnswer, *, dark: bool) -> None:
     if comparison is None:
         return
     _drivers(comparison, currency)
-    _charts(comparison, currency, dark=dark, per_row=_PER_ROW_PRESENTED)
+    at = percentile_of(comparison, answer.scenario.limits.percentile)
+    _charts(comparison, currency, at, dark=dark, per_row=_PER_ROW_PRESENTED)
 
 
 def _views(answer: FormAnswer, *, dark: bool) -> None:
@@ -103,10 +110,10 @@ def _variants(answer: FormAnswer, kept: list[Offered], currency: Currency, *, da
     _differences(_without_own_hardware(comparison, chosen), currency)
     for sentence in odd_ones(answer.scenario.model_dump_json(), named_scenarios(chosen), named(answer)):
         st.info(as_markdown(sentence), icon=":material/info:")
-    _charts(comparison, currency, dark=dark)
-    table = answers_table(comparison, currency)
-    draw_rows(table, key="compared_rows", alt="The answers as a table")
-    draw_csv(table, key="compared", what="The comparison")
+    at = percentile_of(comparison, answer.scenario.limits.percentile)
+    _charts(comparison, currency, at, dark=dark)
+    draw_wrapped(side_by_side(comparison, currency, at), alt="The answers as a table")
+    draw_csv(answers_table(comparison, currency, at), key="compared", what="The comparison")
     _ways_to_size(answer, chosen)
 
 
@@ -157,9 +164,7 @@ def _differences(comparison: Comparison, currency: Currency) -> None:
         st.info(as_markdown(sentence), icon=":material/info:")
     if not all(one.exact for one in comparison.scenarios):
         st.caption("With more than four differences, each is swapped alone: the parts need not add up.")
-    st.dataframe(
-        differences_table(comparison), hide_index=True, placeholder="", key="differing_rows", alt="Inputs that differ"
-    )
+    draw_wrapped(differences_table(comparison), alt="Inputs that differ")
 
 
 def _drivers(comparison: Comparison, currency: Currency) -> None:
@@ -168,14 +173,14 @@ def _drivers(comparison: Comparison, currency: Currency) -> None:
         st.markdown(as_markdown(driver_sentence(one, first, currency.in_full)))
 
 
-def _charts(comparison: Comparison, currency: Currency, *, dark: bool, per_row: int = _PER_ROW) -> None:
+def _charts(comparison: Comparison, currency: Currency, at: str, *, dark: bool, per_row: int = _PER_ROW) -> None:
     st.caption(
         "All costs: hardware, power and cooling, and support, staff and the rest where a value is known, as on Cost. "
-        "The answer above names the hardware alone. Latencies are at the percentile of the limits. Bars of one "
-        "colour are of one family of GPUs."
+        f"The answer above names the hardware alone.{'' if at else ' Latencies are at the percentile of each.'} Bars "
+        "of one colour are of one family of GPUs."
     )
     outcomes = outcomes_of(comparison)
-    shown = measures(currency)
+    shown = measures(currency, at)
     for start in range(0, len(shown), per_row):
         row = shown[start : start + per_row]
         for place, measure in zip(st.columns(per_row), row, strict=True):

@@ -1,7 +1,5 @@
 """What the customer pays: choices that a link carries, and a book of prices and constants that stays in the session."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -49,6 +47,11 @@ class CostChoices:
 
     costs: Costs
     listed: Costs
+
+
+_WIDTHS_PX = {"Constant": 265, "Unit": 112, "Published": 90, "From": 90, "Basis": 74, "Source": 225, "Date": 84}
+_THREE_LINES_PX = 76
+"""Widths of columns and height of a row. Chosen: all columns stand in a window of 1440 pixels, and most texts whole."""
 
 
 def costs(model_id: str) -> CostChoices | None:
@@ -141,12 +144,11 @@ def draw_book(now: Costs) -> None:
         hide_index=True,
         disabled=[str(name) for name in table if name != "Value"],
         alt="Constants of the cost",
+        row_height=_THREE_LINES_PX,
         placeholder="",
         column_config={
-            "Constant": st.column_config.TextColumn(width=330),
-            "Value": st.column_config.NumberColumn(min_value=0.0, format="%.4g"),
-            "Published": st.column_config.TextColumn(width=165),
-            "From": st.column_config.TextColumn(width=110),
+            "Value": st.column_config.NumberColumn(min_value=0.0, format="%.4g", width=74),
+            **{name: st.column_config.TextColumn(width=width) for name, width in _WIDTHS_PX.items()},
         },
     )
     changed = edited["Value"].ne(table["Value"]) & ~(edited["Value"].isna() & table["Value"].isna())

@@ -1,7 +1,5 @@
 """What the Cost page computes, once for everybody: keyed by the scenario with its constants of cost."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from datetime import date
 from typing import Any

@@ -1,7 +1,5 @@
 """The figures that stand first on the Cost page: what is asked before any chart is read."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 

@@ -1,7 +1,5 @@
 """What a GPU is rented for today, looked up on a click; offline and without the package the page says so."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import date

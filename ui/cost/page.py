@@ -3,8 +3,6 @@
 For a projector, the page is the sentences and the charts alone.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 from functools import partial
 
@@ -53,6 +51,7 @@ from ui.shell import (
     draw_rows,
     draw_table,
     draw_tabs,
+    draw_wrapped,
     grouped,
     is_presenting,
 )
@@ -264,13 +263,7 @@ def _prices(cost: CostAnswer, chosen: Costs, answer: FormAnswer, currency: Curre
             as_markdown(f"Older than 90 days: {', '.join(f'{source_name(one)} ({one.date})' for one in old)}."),
             icon=":material/history:",
         )
-    st.dataframe(
-        sources_table(cost.sources),
-        hide_index=True,
-        placeholder="",
-        key="sources_rows",
-        alt="Prices with their sources",
-    )
+    draw_wrapped(sources_table(cost.sources), alt="Prices with their sources")
     if deployment is not None:
         draw_live_prices(deployment.gpu, answer.scenario, currency)
 

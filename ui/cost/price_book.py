@@ -1,7 +1,5 @@
 """The price book: list prices and negotiated ones of systems and rented GPUs, typed over, kept in the session."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from datetime import UTC, date, datetime
 
@@ -22,6 +20,10 @@ from ui.shell import WITHHELD, draw_choice, draw_download
 
 _EDITION, _PROBLEM = "price_book_edition", "price_book_problem"
 LISTS: Mapping[ListName, str] = {"listed": "List prices", "negotiated": "Negotiated prices"}
+_WIDTHS_PX = {"What": 165, "Unit": 105, "Basis": 84, "Date": 112, "Age": 98, "Whose": 76, "Source": 200}
+_TWO_LINES_PX = 66
+"""Widths of columns and height of a row. Chosen: all columns stand in a window of 1440 pixels, most texts whole; lower
+rows do not wrap."""
 
 
 def today() -> date:
@@ -48,9 +50,11 @@ def draw_price_book(answer: Answer) -> None:
         key=f"price_book_{name}_{st.session_state.get(_EDITION, 0)}",
         hide_index=True,
         disabled=[str(column) for column in table if column not in EDITED],
+        row_height=_TWO_LINES_PX,
         column_config={
-            "Price": st.column_config.NumberColumn(format="localized"),
-            "List price": st.column_config.NumberColumn(format="localized"),
+            "Price": st.column_config.NumberColumn(format="localized", width=80),
+            "List price": st.column_config.NumberColumn(format="localized", width=80),
+            **{name: st.column_config.TextColumn(width=width) for name, width in _WIDTHS_PX.items()},
         },
         placeholder="",
         alt="Price book",

@@ -1,7 +1,5 @@
 """The price book as a table: what can be bought and rented, with the catalogue's price and the user's own."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date

@@ -1,7 +1,5 @@
 """What moves the cost: a tornado, what flips the answer, what each promise costs, and two inputs together."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import TypeVar
 

@@ -3,8 +3,6 @@
 Results are frozen, so sessions share them without a copy.
 """
 
-from __future__ import annotations
-
 from collections.abc import Hashable
 from typing import TypeVar
 

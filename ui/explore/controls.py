@@ -1,7 +1,5 @@
 """The controls of the frontier, and which GPUs it shows unasked."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import streamlit as st

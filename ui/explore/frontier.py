@@ -1,7 +1,5 @@
 """Latency against throughput: draw it, and take a clicked point to Size."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any

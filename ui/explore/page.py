@@ -1,7 +1,5 @@
 """The Explore page below its guard."""
 
-from __future__ import annotations
-
 from functools import partial
 from typing import TypeAlias
 

@@ -1,7 +1,5 @@
 """What given hardware or a budget serves, and how far the question can be pushed on it."""
 
-from __future__ import annotations
-
 import streamlit as st
 
 from sharing.form.asked import AskedNumber

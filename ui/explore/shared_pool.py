@@ -1,7 +1,5 @@
 """Several models on one pool of shared systems: choose workloads and their loads, read the pool."""
 
-from __future__ import annotations
-
 import pandas as pd
 import streamlit as st
 from pydantic import ValidationError

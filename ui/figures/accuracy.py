@@ -1,7 +1,5 @@
 """Charts of the accuracy figures: capacity at the limits, how far intervals can be trusted, what more models give."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from typing import Any

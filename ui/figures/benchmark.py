@@ -1,7 +1,5 @@
 """A measured curve over the prediction: points, line with its 80 % interval, and the calibrated line."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple, assert_never
 

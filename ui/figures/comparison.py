@@ -1,7 +1,5 @@
 """Scenarios side by side: small multiples of cost, latency, power and memory, and their numbers as a table."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from textwrap import wrap
@@ -42,21 +40,30 @@ def _of_bought(one: Outcome) -> str:
     return "" if one.gpus_bought in (None, one.gpus) else f" of {one.gpus_bought:,}"
 
 
-_OTHERS = (
-    Measure(
-        title="GPUs in use, of those bought", of=lambda one: one.gpus, written=lambda x: f"{x:,.0f}", note=_of_bought
-    ),
-    Measure(title="TTFT (ms)", of=lambda one: one.ttft_ms, written=significant),
-    Measure(title="ITL (ms)", of=lambda one: one.itl_ms, written=significant),
-    Measure(title="Power (kW)", of=lambda one: one.power_kw, written=significant),
-    Measure(title="Memory in use", of=lambda one: one.memory_used, written=percent),
-)
+def measures(currency: Currency = DOLLARS, at: str = "") -> tuple[Measure, ...]:
+    """What is shown of every answer, its cost in ``currency``, which was rounded to add up, first; latencies at the
+    percentile that ``at`` names ("p95 ")."""
+    return (
+        Measure(
+            title=f"All costs ({currency.code} a month)", of=lambda one: one.usd_per_month, written=currency.in_full
+        ),
+        Measure(
+            title="GPUs in use, of those bought",
+            of=lambda one: one.gpus,
+            written=lambda x: f"{x:,.0f}",
+            note=_of_bought,
+        ),
+        Measure(title=f"{at}TTFT (ms)", of=lambda one: one.ttft_ms, written=significant),
+        Measure(title=f"{at}ITL (ms)", of=lambda one: one.itl_ms, written=significant),
+        Measure(title="Power (kW)", of=lambda one: one.power_kw, written=significant),
+        Measure(title="Memory in use", of=lambda one: one.memory_used, written=percent),
+    )
 
 
-def measures(currency: Currency = DOLLARS) -> tuple[Measure, ...]:
-    """What is shown of every answer, its cost in ``currency``, which was rounded to add up, first."""
-    title = f"All costs ({currency.code} a month)"
-    return Measure(title=title, of=lambda one: one.usd_per_month, written=currency.in_full), *_OTHERS
+def percentile_of(comparison: Comparison, percentile: float) -> str:
+    """ "p95 ", the percentile that is asked of every scenario; empty where they ask for several."""
+    several = any(one.key == "limits.percentile" for one in comparison.differences)
+    return "" if several else f"p{percentile:g} "
 
 
 _ROW_PX, _LINE_PX, _AROUND_PX, _LABEL, _LINES = 34, 15, 60, 18, 3
@@ -139,15 +146,37 @@ def differences_table(comparison: Comparison) -> pd.DataFrame:
 
 def _shown(key: str, value: Any) -> str:
     """A value by the names that the form has for it."""
-    field = {"deployment.gpus": "gpu", "deployment.precisions": "prec", "deployment.location": "where"}.get(key)
-    if field is None or not value:
-        return shown(key, value)
-    return ", ".join(label(field, one) for one in ([value] if isinstance(value, str) else value))
+    return label("where", value) if key == "deployment.location" and value else shown(key, value)
 
 
-def answers_table(comparison: Comparison, currency: Currency = DOLLARS) -> pd.DataFrame:
-    """What each scenario leads to, and how far that is from the first; costs first, as a laptop has no room for all."""
-    return pd.DataFrame([_row(one, currency.code) for one in comparison.scenarios])
+def answers_table(comparison: Comparison, currency: Currency = DOLLARS, at: str = "") -> pd.DataFrame:
+    """What each scenario leads to, and how far that is from the first."""
+    return pd.DataFrame([_row(one, currency.code, at) for one in comparison.scenarios])
+
+
+def side_by_side(comparison: Comparison, currency: Currency = DOLLARS, at: str = "") -> pd.DataFrame:
+    """The same with a column per scenario, as the inputs that differ stand: five of them fit a window."""
+    table = answers_table(comparison, currency, at).drop(columns=["Scenario", "low", "high"])
+    costs, more = list(table)[:2]
+    turned = {
+        name: [_cell(value, in_full=head in (costs, more)) for head, value in row.items()]
+        for name, (_, row) in zip(_columns(comparison), table.astype(object).iterrows(), strict=True)
+    }
+    ends = {
+        name: "" if one.outcome.low is None else f"{_cell(known(one.outcome.low))} to {_cell(known(one.outcome.high))}"
+        for name, one in zip(_columns(comparison), comparison.scenarios, strict=True)
+    }
+    rows = [{"Answer": head} | {name: cells[n] for name, cells in turned.items()} for n, head in enumerate(table)]
+    return pd.DataFrame([rows[0], {"Answer": "low to high"} | ends, *rows[1:]])
+
+
+def _cell(value: Any, *, in_full: bool = False) -> str:
+    """A cell as text; an amount that was rounded to add up has all of its digits."""
+    if value is None or pd.isna(value):
+        return ""
+    if isinstance(value, str):
+        return value
+    return f"{value:,.10g}" if in_full else f"{value:,.6g}"
 
 
 def _columns(comparison: Comparison) -> list[str]:
@@ -159,7 +188,7 @@ def _columns(comparison: Comparison) -> list[str]:
     return names
 
 
-def _row(one: Compared, code: str) -> dict[str, Any]:
+def _row(one: Compared, code: str, at: str) -> dict[str, Any]:
     answer = one.outcome
     seconds = None if answer.e2e_ms is None else answer.e2e_ms / MS_PER_S
     return {
@@ -174,9 +203,9 @@ def _row(one: Compared, code: str) -> dict[str, Any]:
         "Weights": label("prec", answer.precision),
         "Engine": label("engine", answer.engine),
         "Systems": answer.systems,
-        "TTFT (ms)": known(answer.ttft_ms),
-        "ITL (ms)": known(answer.itl_ms),
-        "E2E (s)": known(seconds),
+        f"{at}TTFT (ms)": known(answer.ttft_ms),
+        f"{at}ITL (ms)": known(answer.itl_ms),
+        f"{at}E2E (s)": known(seconds),
         "Power (kW)": known(answer.power_kw),
         "System": answer.system,
         "Limited by": answer.limited_by if answer.feasible else "nothing serves it within the limits",

@@ -1,7 +1,5 @@
 """Money: what each way costs part by part, over the months to come, and over the load."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Load and instances over the day."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """A diagnosis as a waterfall from plan to measurement, with its tables."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

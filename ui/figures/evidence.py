@@ -1,7 +1,5 @@
 """Published measurements: output tokens/s per GPU against ITL, one colour and marker per GPU."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pandas as pd

@@ -1,7 +1,5 @@
 """The load before and to come: the busiest hour of each day, its 80 % interval, and what the limits carry."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime
 
 import pandas as pd

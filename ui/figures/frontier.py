@@ -1,7 +1,5 @@
 """Latency against throughput: the frontier of each GPU, its 80 % range, the allowed region, and what was measured."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Sequence
 from typing import Any
 

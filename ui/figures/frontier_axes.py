@@ -1,7 +1,5 @@
 """The axes of latency against throughput: titles, ends and ticks, and the region that a limit allows."""
 
-from __future__ import annotations
-
 import math
 from typing import Any, NamedTuple
 

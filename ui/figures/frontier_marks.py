@@ -1,7 +1,5 @@
 """The marks of latency against throughput: operating points, the plan, and what was measured, with their texts."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from typing import Any

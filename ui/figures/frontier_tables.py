@@ -1,7 +1,5 @@
 """Latency against throughput as tables: every operating point, and every measurement with its source."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import pandas as pd

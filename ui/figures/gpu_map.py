@@ -1,7 +1,5 @@
 """Every GPU of a deployment as a cell: one per GPU up to some thousands, one per host beyond."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

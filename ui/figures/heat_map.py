@@ -1,7 +1,5 @@
 """GPUs needed over prompt and output length: where more of either tips the answer over."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

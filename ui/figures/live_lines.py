@@ -1,7 +1,5 @@
 """What a deployment did over time: lines with gaps where there is no data, the plan dashed across them."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Latency of one instance against its load: how far the planned load is from the limits and from the knee."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from typing import Any, NamedTuple

@@ -1,7 +1,5 @@
 """What fills the memory of one GPU of the chosen deployment."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import NamedTuple
 

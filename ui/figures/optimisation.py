@@ -1,7 +1,5 @@
 """Weight formats and levers as tables: what each would buy, what is published on it, and what it rests on."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 
@@ -21,18 +19,22 @@ from ui.currency import DOLLARS, Currency
 from ui.figures.comparison import Named
 from ui.format import known
 
+FORMATS_TOLD = ["Weights (GB per instance)", "GPUs per instance", "Calibration", "Runs on", "Why not"]
+LEVERS_TOLD = ["Published accuracy", "Assumption", "Published", "Source", "Date"]
+"""Columns behind a click on a page: what is bought, how fast it is and what it loses fit a window without them."""
+
 
 def formats_named(formats: Formats) -> Named:
     """Outcomes of the formats that serve the scenario."""
     return [(label("prec", one.precision), one.outcome) for one in formats.rows if one.outcome.feasible]
 
 
-def formats_table(formats: Formats, currency: Currency = DOLLARS) -> pd.DataFrame:
-    """One row per weight format, the widest first."""
-    return pd.DataFrame([_format(one, currency.code) for one in formats.rows])
+def formats_table(formats: Formats, currency: Currency = DOLLARS, at: str = "") -> pd.DataFrame:
+    """One row per weight format, the widest first; latencies at the percentile that ``at`` names ("p95 ")."""
+    return pd.DataFrame([_format(one, currency.code, at) for one in formats.rows])
 
 
-def _format(one: FormatRow, code: str) -> dict[str, Any]:
+def _format(one: FormatRow, code: str, at: str) -> dict[str, Any]:
     small, large = gain(one)
     guide = one.guide
     return {
@@ -41,7 +43,7 @@ def _format(one: FormatRow, code: str) -> dict[str, Any]:
         **_bought(one.outcome, code),
         f"to the plan ({code})": one.usd_more,
         "Published accuracy loss": losses(one),
-        **_latencies(one.outcome),
+        **_latencies(one.outcome, at),
         "Weights (GB per instance)": known(one.weights_gb),
         "GPUs per instance": one.gpus_per_instance,
         "Gain, small batch": small,
@@ -61,9 +63,13 @@ def _bought(outcome: Outcome, code: str) -> dict[str, Any]:
     }
 
 
-def _latencies(outcome: Outcome) -> dict[str, Any]:
+def _latencies(outcome: Outcome, at: str) -> dict[str, Any]:
     seconds = None if outcome.e2e_ms is None else outcome.e2e_ms / MS_PER_S
-    return {"TTFT (ms)": known(outcome.ttft_ms), "ITL (ms)": known(outcome.itl_ms), "E2E (s)": known(seconds)}
+    return {
+        f"{at}TTFT (ms)": known(outcome.ttft_ms),
+        f"{at}ITL (ms)": known(outcome.itl_ms),
+        f"{at}E2E (s)": known(seconds),
+    }
 
 
 def published_table(formats: Formats) -> pd.DataFrame:
@@ -107,12 +113,12 @@ def levers_named(rows: Sequence[LeverRow], base: Outcome) -> Named:
     ]
 
 
-def levers_table(rows: Sequence[LeverRow], currency: Currency = DOLLARS) -> pd.DataFrame:
-    """One row per lever, in the order tried."""
-    return pd.DataFrame([_lever(one, currency.code) for one in rows])
+def levers_table(rows: Sequence[LeverRow], currency: Currency = DOLLARS, at: str = "") -> pd.DataFrame:
+    """One row per lever, in the order tried; latencies at the percentile that ``at`` names ("p95 ")."""
+    return pd.DataFrame([_lever(one, currency.code, at) for one in rows])
 
 
-def _lever(one: LeverRow, code: str) -> dict[str, Any]:
+def _lever(one: LeverRow, code: str, at: str) -> dict[str, Any]:
     outcome = one.outcome
     served = outcome is not None and outcome.feasible
     return {
@@ -122,7 +128,7 @@ def _lever(one: LeverRow, code: str) -> dict[str, Any]:
         **(_bought(outcome, code) if served and outcome is not None else {}),
         f"saved ({code} a month)": one.usd_saved,
         GPU_CHANGE: gpu_change(one.gpus_saved),
-        **(_latencies(outcome) if served and outcome is not None else {}),
+        **(_latencies(outcome, at) if served and outcome is not None else {}),
         "Published accuracy": kept_accuracy(one),
         "Assumption": one.basis,
         "Published": one.published,
@@ -141,11 +147,11 @@ def nim_named(one: NimComparison) -> Named:
     return [(name, outcome) for name, outcome in both if outcome.feasible]
 
 
-def nim_table(one: NimComparison, currency: Currency = DOLLARS) -> pd.DataFrame:
-    """NIM and the engine inside it: what each would buy, and latency."""
+def nim_table(one: NimComparison, currency: Currency = DOLLARS, at: str = "") -> pd.DataFrame:
+    """NIM and the engine inside it: what each would buy, and latency at the percentile that ``at`` names."""
     rows = nim_named(one)
     return pd.DataFrame(
-        [{"Served by": name, **_bought(outcome, currency.code), **_latencies(outcome)} for name, outcome in rows]
+        [{"Served by": name, **_bought(outcome, currency.code), **_latencies(outcome, at)} for name, outcome in rows]
     )
 
 

@@ -1,7 +1,5 @@
 """The charts of a report, whatever they show: lines, bars, bars on each other, and a tornado."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from html import escape
 from math import log10

@@ -1,7 +1,5 @@
 """How a simulated hour went: requests in flight, waiting, and arriving, over time."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pandas as pd

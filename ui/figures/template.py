@@ -5,8 +5,6 @@ figure fits the page it stands in and still reads well elsewhere. Colour never s
 points by marker, areas by pattern.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass

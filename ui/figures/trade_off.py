@@ -1,7 +1,5 @@
 """What more hardware buys: latency against GPUs, over the deployments between throughput and latency."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Sequence
 from typing import Any

@@ -1,7 +1,5 @@
 """Predicted interval and measured value of every quantity in one chart, all relative to the central prediction."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from typing import Any

@@ -4,8 +4,6 @@ A page that has lost its server goes on to ask the next one for the parts that r
 know them, and Streamlit answers nothing: what was on the screen would stay there, as old as it is.
 """
 
-from __future__ import annotations
-
 from google.protobuf.message import DecodeError  # type: ignore[import-untyped]
 from starlette.types import Message, Receive
 from streamlit.proto.BackMsg_pb2 import BackMsg

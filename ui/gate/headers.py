@@ -1,7 +1,5 @@
 """What every answer of the dashboard carries: headers that tell a browser what may be done with it, safe cookies."""
 
-from __future__ import annotations
-
 import hashlib
 import re
 from base64 import b64encode

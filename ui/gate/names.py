@@ -1,7 +1,5 @@
 """By which names this server is called, and whether it can be reached from elsewhere."""
 
-from __future__ import annotations
-
 import ipaddress
 from collections.abc import Collection
 from urllib.parse import urlsplit

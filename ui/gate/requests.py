@@ -5,8 +5,6 @@ itself, lets so many sessions in at a time, closes uploads to whoever stands bef
 headers of :mod:`ui.gate.headers`.
 """
 
-from __future__ import annotations
-
 import ipaddress
 import logging
 from collections.abc import Mapping

@@ -1,7 +1,5 @@
 """How this server is set up, as the gate has to know it; and the refusal to start carelessly."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The Home page below its guard: starting points that fill in the form, what a plan answers, and the live sources."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

@@ -1,7 +1,5 @@
 """What is wrong with a field stands under that field: the form leaves the places, filled in once all of it is read."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar

@@ -4,8 +4,6 @@ What decides about other fields is read from the session: the field that holds i
 click and so not be drawn.
 """
 
-from __future__ import annotations
-
 from functools import partial
 from typing import assert_never
 

@@ -1,7 +1,5 @@
 """Which model: one of the catalogue, a size in billions, or a config.json."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Mapping
 from typing import Any
@@ -13,6 +11,7 @@ from sizing.base.errors import InvalidScenario, SizingError, UnknownName
 from sizing.base.units import BILLION, MILLION
 from sizing.catalog import resolve_model
 from sizing.catalog.config_fields import MAX_CONFIG_BYTES
+from sizing.catalog.described import about_release
 from sizing.catalog.encoders import reject_encoder
 from ui import state
 from ui.format import as_markdown
@@ -55,7 +54,8 @@ def _draw_resolved(typed: str | None) -> None:
         _draw_nearest(unknown)
         return
     known = "a dense model of the size in its name" if resolved.match == "size" else resolved.model.id
-    st.markdown(f":small[:material/search: “{as_markdown(typed)}” is sized as **{as_markdown(known)}**.]")
+    doubt = as_markdown("".join(f" {sentence}." for sentence in about_release(resolved)))
+    st.markdown(f":small[:material/search: “{as_markdown(typed)}” is sized as **{as_markdown(known)}**.{doubt}]")
 
 
 def _draw_nearest(unknown: UnknownName) -> None:

@@ -1,7 +1,5 @@
 """A trace that fills in the workload: its upload, what was found in it, and the way to be rid of it."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 from tempfile import TemporaryDirectory

@@ -1,7 +1,5 @@
 """One function per kind of widget; each draws the field of that key."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any

@@ -1,7 +1,5 @@
 """What every page about a scenario has beside its title: the scenario's name, and what can be done with all of it."""
 
-from __future__ import annotations
-
 from sharing.access import Right
 from ui import shell, state
 from ui.access import allowed

@@ -1,7 +1,5 @@
 """The source that a scenario of the library runs at: Live and Plan vs reality open with it."""
 
-from __future__ import annotations
-
 from contextlib import suppress
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """Export, beside Save: a report of what is on the page as a file, built when it is asked for."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from datetime import UTC, datetime
 

@@ -1,7 +1,5 @@
 """Files that leave the product by a click, written down as they are made."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import TypeVar
 

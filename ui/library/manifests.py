@@ -1,7 +1,5 @@
 """Deployment manifests of the plan on the page, as one zip."""
 
-from __future__ import annotations
-
 from sharing.document import file_stem
 from ui.library.exported import exported
 from ui.shell import draw_download

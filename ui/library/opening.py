@@ -1,7 +1,5 @@
 """A scenario that is kept, or in a file, into the form."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

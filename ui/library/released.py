@@ -1,7 +1,5 @@
 """Which prices a reader is to see: the words for it, and what a scenario offers."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 from sharing.report.content import Released

@@ -1,7 +1,5 @@
 """Save, beside the name of the scenario: into the library, with project, customer and tags."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import streamlit as st

@@ -1,7 +1,5 @@
 """Share, beside Save: a live link to the inputs, and frozen links to the answer of a saved version."""
 
-from __future__ import annotations
-
 from datetime import timedelta
 
 import streamlit as st

@@ -1,7 +1,5 @@
 """Drafts that the library did not take, because it was away, full or read-only: kept in the session, saved later."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 
 import streamlit as st

@@ -1,7 +1,5 @@
 """The charts over time: latency with the interval of its bucket, then load, tokens, queue and KV cache."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 

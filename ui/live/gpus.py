@@ -1,7 +1,5 @@
 """The GPUs: a map of all of them, their activity and power over time, XID errors, and what slows them down."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import pandas as pd

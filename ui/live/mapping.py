@@ -1,7 +1,5 @@
 """What each quantity was read from: the query to copy, its traps, what is missing and why; and a way to change it."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import replace
 

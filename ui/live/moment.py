@@ -1,7 +1,5 @@
 """The time that the page looks at: a range that ends now, or at a moment that a link or a pause holds."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from datetime import UTC, datetime, tzinfo
 from urllib.parse import urlencode

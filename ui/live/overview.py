@@ -1,7 +1,5 @@
 """Every source at a glance: its state and a few figures, without waiting long for any of them."""
 
-from __future__ import annotations
-
 import pandas as pd
 import streamlit as st
 

@@ -1,7 +1,5 @@
 """The Live page below its guard: controls, then one fragment that refreshes everything else."""
 
-from __future__ import annotations
-
 from functools import partial
 
 import pandas as pd

@@ -1,7 +1,5 @@
 """What the plan of this session says about the quantities of the Live page; nothing where there is no plan."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import streamlit as st

@@ -3,8 +3,6 @@
 From a price of its own: what it costs per million tokens now, beside the plan's.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 
 import pandas as pd

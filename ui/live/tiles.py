@@ -1,7 +1,5 @@
 """The figures of now with their sparklines. What is unknown says so with the reason; zero is a number."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 

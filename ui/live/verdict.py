@@ -1,7 +1,5 @@
 """How the deployment is, in one box: the state with its reasons, alerts, and how old the data is."""
 
-from __future__ import annotations
-
 import streamlit as st
 
 from collectors.reading.alerts import alerts

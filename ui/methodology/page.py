@@ -1,7 +1,5 @@
 """The Methodology page: search, contents and chapters of :mod:`sizing.methodology`."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from functools import lru_cache
 from itertools import groupby

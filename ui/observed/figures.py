@@ -3,8 +3,6 @@
 Labels hold names of pages and kinds of outcomes, never what somebody typed. deploy/grafana has a board of them.
 """
 
-from __future__ import annotations
-
 import logging
 import time
 from collections.abc import Callable, Iterator, Mapping

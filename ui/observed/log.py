@@ -3,8 +3,6 @@
 A session is named by a digest: Streamlit's own name of it is a key to its uploads. No record holds what was typed.
 """
 
-from __future__ import annotations
-
 import hashlib
 import logging
 import re

@@ -1,7 +1,5 @@
 """When the load outgrows what the limits carry: read when the panel is opened, with what to order by when."""
 
-from __future__ import annotations
-
 import streamlit as st
 
 from collectors.backends.backend import Backend
@@ -28,8 +26,9 @@ MOST_FORECASTS = 64
 """Forecasts kept in memory, over all viewers."""
 
 
-def draw_foresight(picked: Picked, scenario: Scenario, end_s: float | None) -> None:
-    """The panel, closed until it is asked for: weeks of history are a larger question than a window."""
+def draw_foresight(picked: Picked, scenario: Scenario, end_s: float | None, *, every_s: float | None) -> None:
+    """The panel, closed until it is asked for: weeks of history are a larger question than a window. ``every_s``: how
+    often the diagnosis above it says anew what the replicas carry (None: never)."""
     with st.expander(
         "When the load outgrows the limits", icon=":material/trending_up:", key="foresight", on_change="rerun"
     ) as panel:
@@ -43,7 +42,7 @@ def draw_foresight(picked: Picked, scenario: Scenario, end_s: float | None) -> N
             help="From 2 weeks on; the longer, the further.",
         )
         waits = _loaded(picked, RANGES[label], end_s).pending
-        refreshed(_body, LOOK_EVERY_S if waits else None)(picked, scenario, label, end_s, waiting=waits)
+        refreshed(_body, LOOK_EVERY_S if waits else every_s)(picked, scenario, label, end_s, waiting=waits)
 
 
 def _loaded(picked: Picked, days: int, end_s: float | None) -> sources.LatestAnswer[LoadHistory]:
@@ -73,13 +72,19 @@ def _body(picked: Picked, scenario: Scenario, label: str, end_s: float | None, *
             picked.known.key,
             picked.title,
             (loaded.start_s, len(loaded.rps)),
-            st.session_state.get(MEASURED_CAPACITY),
+            _carried(),
             _loaded=loaded,
         )
     except SizingError as error:
         draw_problems(error.problems)
         return
     _draw(foreseen)
+
+
+def _carried() -> float | None:
+    """What the diagnosis says of now, so rounded that a window that moves on asks for no new forecast by chance."""
+    carried: float | None = st.session_state.get(MEASURED_CAPACITY)
+    return None if carried is None else float(f"{carried:.3g}")
 
 
 def _draw(foreseen: Forecast) -> None:

@@ -1,7 +1,5 @@
 """The window that is compared: how long, and until when."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime
 
 import streamlit as st

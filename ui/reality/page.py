@@ -1,7 +1,5 @@
 """The page below its guard: what is compared, then the comparison, which waits for a slow source by itself."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import streamlit as st
@@ -73,11 +71,12 @@ def draw() -> None:
     with top:
         shell.chip(scenario.name)
     waiting = picked.pending or _waits(_asked(picked, window))
-    every = LOOK_EVERY_S if waiting else _every(window) if window.end_s is None else None
+    renewed = _every(window) if window.end_s is None else None
+    every = LOOK_EVERY_S if waiting else renewed
     st.session_state[MEASURED_CAPACITY] = None  # that of another scenario or source is not this one's
     refreshed(_body, every)(picked, scenario, window, waiting=waiting)
     if not picked.pending:
-        draw_foresight(picked, scenario, window.end_s)
+        draw_foresight(picked, scenario, window.end_s, every_s=renewed)
         draw_bond(picked.known.name, picked.deployment or "")
 
 

@@ -1,7 +1,5 @@
 """A comparison on the page: sentence, reasons, figures, traffic, intervals, and what it rests on."""
 
-from __future__ import annotations
-
 import re
 from typing import Literal
 
@@ -12,16 +10,13 @@ from reality.answer import COUNTED, range_of, shown
 from reality.result import PerformanceRow, RealityComparison
 from sizing.base.format import UNKNOWN, count, counted, significant
 from sizing.base.units import S_PER_DAY, S_PER_HOUR, S_PER_MINUTE
-from ui.figures.verdicts import REASON, build_verdicts, drawn, performance_table, traffic_table, verdicts_alt_text
+from ui.figures.verdicts import build_verdicts, drawn, performance_table, traffic_table, verdicts_alt_text
 from ui.format import as_markdown, bullets
 from ui.live.verdict import OF_A_WINDOW, WORDS
-from ui.shell import draw_chart, draw_choice, draw_download, draw_figure
+from ui.shell import draw_chart, draw_choice, draw_download, draw_figure, draw_wrapped
 from ui.sources.moment import window_in_words
 
 CHART, TABLE = "Chart", "Table"
-_FOUR_LINES_PX, _WRAPPED = 88, st.column_config.TextColumn(width=300)
-"""Height of rows that holds the longest reasons wrapped, and the column of sentences beside the numbers, so that both
-stand on a page of 1440 pixels."""
 STATES: dict[str, tuple[str, str, Literal["green", "orange", "red", "gray"]]] = {
     "ok": ("Data complete", ":material/check_circle:", "green"),
     "partial": ("Data partial", ":material/rule:", "orange"),
@@ -51,19 +46,7 @@ def draw_results(comparison: RealityComparison, *, ends_now: bool, dark: bool) -
         st.warning(as_markdown(reason), icon=":material/info:")
     _figures(comparison)
     st.subheader("What the traffic is", anchor=False)
-    st.dataframe(
-        traffic_table(comparison.traffic),
-        hide_index=True,
-        key="reality_traffic",
-        placeholder="",
-        height="content",
-        alt="Planned traffic beside the measured one",
-        row_height=_FOUR_LINES_PX,
-        column_config={
-            **{name: st.column_config.NumberColumn(format="localized") for name in ("Planned", "Measured")},
-            REASON: _WRAPPED,
-        },
-    )
+    draw_wrapped(traffic_table(comparison.traffic), alt="Planned traffic beside the measured one")
     st.subheader("What the plan's engine predicts for this traffic, and what is measured", anchor=False)
     _intervals(comparison, dark=dark)
     _topologies(comparison)
@@ -101,16 +84,8 @@ def _of(row: PerformanceRow) -> str:
 def _intervals(comparison: RealityComparison, *, dark: bool) -> None:
     view = draw_choice("View", [CHART, TABLE], key="reality_view", labelled=False, help="The same numbers.")
     if view == TABLE:
-        st.dataframe(
-            performance_table(comparison),
-            hide_index=True,
-            key="reality_performance",
-            placeholder="",
-            height="content",
-            alt="Predicted and measured values with verdicts",
-            row_height=_FOUR_LINES_PX,
-            column_config={"Requests": st.column_config.NumberColumn(format="localized"), REASON: _WRAPPED},
-        )
+        shown_here = performance_table(comparison).drop(columns="Read from")  # the CSV has it
+        draw_wrapped(shown_here, alt="Predicted and measured values with verdicts")
         return
     draw_chart(
         build_verdicts(comparison.performance, dark=dark), key="reality_chart", alt=verdicts_alt_text(comparison)

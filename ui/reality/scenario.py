@@ -1,7 +1,5 @@
 """Which scenario is held against the deployment: the one on Size, the demo's, or a file."""
 
-from __future__ import annotations
-
 from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory

@@ -1,7 +1,5 @@
 """What a customer may see of a scenario: its report, read only, with the released prices and without detail."""
 
-from __future__ import annotations
-
 import streamlit as st
 
 from sharing.library.records import Version

@@ -1,7 +1,5 @@
 """The versions of a scenario: who saved each, when, what it changed and what it led to."""
 
-from __future__ import annotations
-
 import pandas as pd
 import streamlit as st
 

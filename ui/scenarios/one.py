@@ -1,7 +1,5 @@
 """One scenario of the list: open, duplicate, delete or restore, export, history."""
 
-from __future__ import annotations
-
 import streamlit as st
 
 from sharing.access import Right

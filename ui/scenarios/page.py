@@ -1,7 +1,5 @@
 """The Scenarios page below its guard: the list, one scenario with its history, totals, and files in and out."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any

@@ -1,7 +1,5 @@
 """What a report is made of, drawn on a page as it was stored. All of it is text: nothing in it is markup."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from functools import partial
 

@@ -3,8 +3,6 @@
 On a click it says what would differ if the stored answer were computed today, with the same money shown.
 """
 
-from __future__ import annotations
-
 import logging
 
 import streamlit as st

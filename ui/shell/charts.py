@@ -1,7 +1,5 @@
 """A chart, and its numbers as a table and a CSV: the same on every page."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Any, Literal
@@ -11,6 +9,7 @@ import pandas as pd
 import plotly.graph_objects as go
 import streamlit as st
 
+from ui.format import as_markdown
 from ui.shell.controls import draw_download
 from ui.shell.own_prices import WITHHELD
 from ui.shell.presenting import enlarged, is_presenting
@@ -35,6 +34,9 @@ PERCENT = "%.3g %%"
 PNG_SCALE = 2
 """Pixels of a downloaded picture for one of the page. Chosen: sharp on a slide."""
 
+
+_MOST_ON_A_PHONE = 6
+"""Columns that a phone has room for: a comparison of five scenarios."""
 
 _SHORT_LEGEND = 3
 """Entries of a legend that a phone has room for above the plot."""
@@ -88,6 +90,30 @@ def draw_rows(table: pd.DataFrame, *, key: str, alt: str, height: Literal["auto"
         longest = max((len(str(name)) for name in table["GPU"]), default=0)
         columns["GPU"] = st.column_config.TextColumn(width=max(GPU_PX, _CELL_PX + _LETTER_PX * longest))
     st.dataframe(table, hide_index=True, height=height, key=key, placeholder="", alt=alt, column_config=columns)
+
+
+def draw_wrapped(table: pd.DataFrame, *, alt: str, height: int | Literal["content"] = "content") -> None:
+    """A small table whose cells show all of their text, in as many lines as it takes: a grid cuts it, or makes every
+    row as high as the longest. ``height`` in pixels: rows scroll below their heads. On a phone a wide one is a grid:
+    sentences beside many columns would stand there a word a line."""
+    if on_a_phone() and len(table.columns) > _MOST_ON_A_PHONE:
+        st.dataframe(table, hide_index=True, placeholder="", alt=alt, column_config=grouped(table))
+        return
+    numbers = set(table.select_dtypes("number"))
+    shown = pd.DataFrame(
+        {as_markdown(str(name)): table[name] if name in numbers else table[name].map(_as_cell) for name in table}
+    )
+    styled = shown.style.format(_as_number, subset=shown.select_dtypes("number").columns)
+    st.table(styled, border="horizontal", hide_index=True, alt=alt, height=height)
+
+
+def _as_cell(value: Any) -> str:
+    return "" if value is None or value != value else as_markdown(str(value))  # NaN alone differs from itself
+
+
+def _as_number(value: Any) -> str:
+    """With separators and the digits that it has; empty where it is unknown."""
+    return "" if pd.isna(value) else f"{value:,.10g}"
 
 
 def grouped(table: pd.DataFrame) -> dict[str, Any]:

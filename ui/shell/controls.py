@@ -1,7 +1,5 @@
 """What every page draws alike: a choice of a few visible options, a number to type or read, a download, tabs."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from typing import Literal, TypeVar
 

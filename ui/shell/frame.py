@@ -1,7 +1,5 @@
 """What every page has around it: the way in, the pages in the sidebar, the header with the scenario, the footer."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from urllib.parse import urlsplit

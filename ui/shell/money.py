@@ -1,7 +1,5 @@
 """The currency of a page: which, at what rate, and how its numbers are written. The session keeps it."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime
 
 import streamlit as st

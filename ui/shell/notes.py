@@ -1,7 +1,5 @@
 """What a link asks for that cannot be: said above the page, or where the widget that it means is drawn."""
 
-from __future__ import annotations
-
 import streamlit as st
 
 from ui import state

@@ -1,7 +1,5 @@
 """Prices of the user's own beside list prices: downloads leave them out unless they are asked for."""
 
-from __future__ import annotations
-
 import streamlit as st
 
 WITHHELD = "downloads_withheld"

@@ -1,7 +1,5 @@
 """Presenting a scenario on a projector: large type, no form, the answer with its key figures and charts."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import plotly.graph_objects as go

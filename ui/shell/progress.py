@@ -1,7 +1,5 @@
 """A bar while something is computed that takes seconds."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager

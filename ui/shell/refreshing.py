@@ -1,7 +1,5 @@
 """A part of a page that draws itself again every few seconds, while the rest of the page stays."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import ParamSpec
 

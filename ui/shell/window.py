@@ -1,7 +1,5 @@
 """How wide the browser's window is: where form and answer do not fit side by side, the answer stands above the form."""
 
-from __future__ import annotations
-
 from functools import cache
 from typing import Any
 

@@ -1,7 +1,5 @@
 """What stands above the views of a scenario on every page but Size: its form behind a click, and the answer to it."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import streamlit as st

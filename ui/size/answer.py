@@ -1,7 +1,5 @@
 """The answer sentence, what is wrong with the inputs, and what a careful architect would point out."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 
 import streamlit as st

@@ -1,7 +1,5 @@
 """Capacity over the day: base and burst instances, when to add one, and what that saves."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import pandas as pd

@@ -1,7 +1,5 @@
 """Why to believe the answer: assumptions, a second opinion, what it serves in business terms."""
 
-from __future__ import annotations
-
 import streamlit as st
 
 from sizing.base.format import count, large, ms, percent, significant

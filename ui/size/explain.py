@@ -1,7 +1,5 @@
 """Follow one number: its formula, the formula with this plan's numbers, and where both come from."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from functools import cache
 from urllib.parse import quote
@@ -13,6 +11,10 @@ from sizing.base.result import Explained, Plan
 from sizing.methodology.glossary import FieldEntry, fields
 from sizing.planning.answered import Answer
 from ui.format import as_markdown, bullets
+from ui.shell import draw_wrapped
+
+_EXPLAINED_PX = 480
+"""Height of the table of every figure. Chosen: ten of them, with their formula wrapped."""
 
 FORMULAS = {
     "peak_rps": "Peak demand",
@@ -77,11 +79,8 @@ def explain_popover(answer: Answer, name: str, *, label: str, meaning: str, also
 
 def explain_all(plan: Plan) -> None:
     """Every figure of the plan with value, formula, numbers and source, as a table."""
-    st.dataframe(
-        explained_table(plan),
-        hide_index=True,
-        alt="Every figure of the plan with formula, numbers and source",
-        column_config={"Quantity": st.column_config.TextColumn(pinned=True)},
+    draw_wrapped(
+        explained_table(plan), alt="Every figure of the plan with formula, numbers and source", height=_EXPLAINED_PX
     )
 
 

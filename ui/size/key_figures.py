@@ -1,7 +1,5 @@
 """The figures of the answer, each with its limit or range and an explanation."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from datetime import UTC, date, datetime
 from typing import NamedTuple

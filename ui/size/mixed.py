@@ -1,7 +1,5 @@
 """One load on several fleets, beside the plan, which is one."""
 
-from __future__ import annotations
-
 import pandas as pd
 import streamlit as st
 

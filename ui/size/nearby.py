@@ -1,7 +1,5 @@
 """What others, and the user, measured of one figure of a plan: the lines below its explanation."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import NamedTuple
 

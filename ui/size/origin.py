@@ -1,7 +1,5 @@
 """Which figures of a page are simulated and which are estimates: said wherever both stand together."""
 
-from __future__ import annotations
-
 import streamlit as st
 
 from sizing.base.choices import DecidedBy

@@ -3,8 +3,6 @@
 For a projector, the page is the answer, its key figures and charts alone.
 """
 
-from __future__ import annotations
-
 from functools import partial
 
 import streamlit as st

@@ -1,7 +1,5 @@
 """The stages beside the language model, and the whole with it."""
 
-from __future__ import annotations
-
 import pandas as pd
 import streamlit as st
 

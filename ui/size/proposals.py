@@ -1,7 +1,5 @@
 """Three proposals side by side: what each is made of and costs, how surely it holds, and what it gives up."""
 
-from __future__ import annotations
-
 import streamlit as st
 
 from sizing.base.format import a_month, usd

@@ -1,7 +1,5 @@
 """What the prefix caches of the plan hold of sessions, in a tile of the Size page."""
 
-from __future__ import annotations
-
 import streamlit as st
 
 from sizing.base.format import large, ms, percent

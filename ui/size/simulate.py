@@ -1,7 +1,5 @@
 """Simulate this hour: the deployment of the answer under random traffic or a trace, beside what the plan says."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 import pandas as pd

@@ -1,7 +1,5 @@
 """Ranked alternatives to choose from, and what was excluded with the smallest change that would let it in."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Sequence
 

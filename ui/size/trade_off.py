@@ -1,7 +1,5 @@
 """From fewest GPUs to lowest latency: a slider over the deployments in between, and what each step costs."""
 
-from __future__ import annotations
-
 import streamlit as st
 
 from sharing.form.choices import label

@@ -3,8 +3,6 @@
 The same panel on Size and on Compare. It refreshes alone where a slider is moved.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import get_args
 

@@ -1,7 +1,5 @@
 """Open connections: one per server for all viewers. The demo makes its own past, a scrape its own ring."""
 
-from __future__ import annotations
-
 import threading
 import time
 from collections.abc import Callable, Sequence

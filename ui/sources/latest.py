@@ -3,8 +3,6 @@
 A page never waits for a source longer than it says: what is not there yet is asked on in the background.
 """
 
-from __future__ import annotations
-
 import logging
 import sqlite3
 import threading

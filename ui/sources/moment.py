@@ -4,8 +4,6 @@ Live and Plan vs reality share it, and the source, by the keys of their widgets:
 the same thing.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from datetime import UTC, datetime

@@ -1,7 +1,5 @@
 """The widgets that choose a source and one of its deployments, and the form for one of the viewer's own."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

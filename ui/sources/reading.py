@@ -4,8 +4,6 @@ Live questions go by slots of ``REFRESH_S``: whoever comes first in a slot asks,
 about a moment in the past are asked until there is a good answer, and then never again.
 """
 
-from __future__ import annotations
-
 import math
 import time
 from collections.abc import Callable, Sequence

@@ -1,7 +1,5 @@
 """Answers to scenarios: computed once for everybody, and the last one that held in this session."""
 
-from __future__ import annotations
-
 import gc
 import threading
 from dataclasses import dataclass
@@ -22,6 +20,7 @@ from sizing.base.result import Plan
 from sizing.catalog.model import Model
 from sizing.planning import answered
 from sizing.scenario.schema import Scenario
+from ui.state.costs import with_rent
 from ui.state.values import CONFIG, benchmark, config_fault, price_book, trace, values
 from ui.state.waiting import place_told
 from ui.work.plans import full_plan, plans
@@ -99,7 +98,7 @@ def outcome() -> PageOutcome:
         "trace": trace(),
     }
     try:
-        scenario = Scenario.model_validate(to_scenario(values(), **files))
+        scenario = with_rent(Scenario.model_validate(to_scenario(values(), **files)))
         answer = _answer(scenario)
     except (UnreadableInput, ValidationError):
         wrong = faults(values(), **files)

@@ -1,7 +1,5 @@
 """A page whose server has gone, and which has found another: what it brings along, and what it has to be told."""
 
-from __future__ import annotations
-
 import streamlit as st
 from streamlit.proto.WidgetStates_pb2 import WidgetState
 from streamlit.runtime.scriptrunner import get_script_run_ctx

@@ -1,11 +1,10 @@
 """What the session says about costs: choices of the Cost page, and what was typed into its book of constants."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 
 import streamlit as st
+from pydantic import ValidationError
 
 from sharing.form.link import COST_CHOICES
 from sizing.scenario.costs import Costs
@@ -14,11 +13,29 @@ from sizing.scenario.schema import Scenario
 COST_BOOK = "cost_book"
 """Session key of what was typed into the book, by constant."""
 
+RENT = ("purchase", "cloud_provider", "cloud_region", "reserved_1y_discount_percent", "reserved_3y_discount_percent")
+"""Constants that say from whom and how instances are rented (:attr:`sizing.scenario.costs.Costs.rent`)."""
+
 
 def as_costs(chosen: Mapping[str, Any]) -> dict[str, Any]:
     """What the controls of these session keys say, as a scenario says it; of an API the provider."""
     stated = {field: chosen[key] for key, field in COST_CHOICES.items() if key in chosen}
     return stated | ({"api": {"provider": stated["api"] or None}} if "api" in stated else {})
+
+
+def with_rent(scenario: Scenario) -> Scenario:
+    """The scenario with how the session says that instances are rented: it decides what is planned in the cloud.
+
+    As it is where what was typed as costs cannot be, which the Cost page says.
+    """
+    if scenario.deployment.location != "cloud":
+        return scenario
+    try:
+        chosen = with_costs(scenario).costs
+    except ValidationError:
+        return scenario
+    rent = {name: getattr(chosen, name) for name in RENT}
+    return scenario.model_copy(update={"costs": scenario.costs.model_copy(update=rent)})
 
 
 def with_costs(scenario: Scenario) -> Scenario:

@@ -5,8 +5,6 @@ drawn rather than what is sized: every field that a click changes becomes an ent
 and on the way to another page there are entries that lack inputs, which "back" then takes for the inputs.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any

@@ -1,7 +1,5 @@
 """What the form of a session holds: its values, and the files that were given to it."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any

@@ -4,8 +4,6 @@ A widget says by ``linked`` that its value belongs into the address. What the ad
 is drawn, which may be long after the page was opened: until then the address keeps it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypedDict

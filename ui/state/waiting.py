@@ -1,7 +1,5 @@
 """What a page says while it waits for what is computed: its place in the queue."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager

@@ -1,7 +1,5 @@
 """Plans on a server: the limits of its settings, and what was asked among the figures of the process."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from functools import cache
 

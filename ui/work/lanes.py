@@ -1,7 +1,5 @@
 """Two queues for the same workers: plans, which somebody looks at a page for, and long questions behind them."""
 
-from __future__ import annotations
-
 from collections.abc import Hashable
 from typing import Generic, NamedTuple, TypeVar
 

@@ -8,8 +8,6 @@ Long questions, such as simulations, tell how far they are, and are stopped wher
 have one worker less than there are, so that plans go on; with one or none, threads of this process compute them.
 """
 
-from __future__ import annotations
-
 import logging
 import threading
 import time

@@ -1,7 +1,5 @@
 """What is asked of the plans of a process: what computes it, who waits, and how it can end without an answer."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Hashable
 from concurrent.futures import Future
 from dataclasses import dataclass, field

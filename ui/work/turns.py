@@ -1,7 +1,5 @@
 """Whose turn it is: sessions one after the other, and of each one thing at a time."""
 
-from __future__ import annotations
-
 from collections import Counter, OrderedDict
 from collections.abc import Hashable
 from typing import Generic, TypeVar

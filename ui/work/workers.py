@@ -3,8 +3,6 @@
 A process shares two numbers with the one it works for: how far a long question has come, and whether it is to stop.
 """
 
-from __future__ import annotations
-
 import gc
 import multiprocessing
 import os

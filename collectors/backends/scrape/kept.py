@@ -27,7 +27,7 @@ def known_names() -> frozenset[str]:
     """Every metric of every vocabulary, in every spelling."""
     names = {*ALWAYS, *OPENCOST_NAMES}
     for vocabulary in engine_vocabularies().values():
-        own = {*vocabulary.detect, *vocabulary.weak, *vocabulary.bare}
+        own = {*vocabulary.detect, *vocabulary.weak, *vocabulary.bare, *(vocabulary.hands_over or ())}
         own |= {name for names in vocabulary.variants.values() for name in names}
         own |= {name for concept in vocabulary.concepts.values() for use in concept.use for name in names_of(use)}
         names |= {respelled(name, spelling) for name in own for spelling in spellings(vocabulary)}
@@ -39,6 +39,6 @@ def known_names() -> frozenset[str]:
 
 
 def kept(samples: Sequence[PageSample], overrides: Iterable[MetricCandidate] = ()) -> list[PageSample]:
-    """The samples to keep."""
+    """The samples of the metrics that a vocabulary or the source itself names; the rest of a page is dropped."""
     known, own = known_names(), {name for candidate in overrides for name in names_of(candidate)}
     return [sample for sample in samples if sample.name in known or sample.name in own]

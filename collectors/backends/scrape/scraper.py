@@ -134,7 +134,7 @@ class Scraper:
 
     @property
     def running(self) -> bool:
-        """Whether the thread scrapes."""
+        """Whether the thread that scrapes has been started and not stopped."""
         return self._thread is not None
 
     def _run(self) -> None:

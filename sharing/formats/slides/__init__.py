@@ -1,7 +1,5 @@
 """The report as a presentation for PowerPoint and LibreOffice: native charts and tables that can be edited."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 

@@ -1,7 +1,5 @@
 """A chart of the report as a native chart that can be edited: its data are in the file."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import assert_never
 

@@ -1,7 +1,5 @@
 """A presentation in the product's look, or in the template of the company that shows it."""
 
-from __future__ import annotations
-
 import io
 import re
 import zipfile
@@ -148,13 +146,13 @@ class Deck:
         return Box(box.left + inset, box.top + inset, box.width - 2 * inset, box.height - 2 * inset)
 
     def notes(self, slide: Slide, texts: Sequence[str]) -> None:
-        """What the speaker reads."""
+        """Put texts into the notes of a slide, which the speaker reads and nobody else sees."""
         frame = slide.notes_slide.notes_text_frame
         if texts and frame is not None:
             frame.text = plain("\n".join(texts))
 
     def describe(self, title: str, author: str) -> None:
-        """What file managers show."""
+        """Title and author in the properties of the file, which file managers show."""
         properties = self.file.core_properties
         properties.title, properties.author = shortened(plain(title), PROPERTY), shortened(plain(author), PROPERTY)
         properties.last_modified_by, properties.subject, properties.keywords = properties.author, "", ""

@@ -1,7 +1,5 @@
 """Which parts of a report stand together on which slide: charts first, then tables; the rest is said in the notes."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise

@@ -1,7 +1,5 @@
 """A table of the report as a native table: the columns and rows that can be read on a slide."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """The report as a workbook for Excel and LibreOffice, with formulas that follow the engine's cost model."""
 
-from __future__ import annotations
-
 from sharing.formats.brand import Brand
 from sharing.formats.source import ReportSource
 from sharing.formats.workbook.book import Book

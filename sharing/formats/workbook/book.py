@@ -50,7 +50,7 @@ class Book:
         self._names: set[str] = set()
 
     def look(self, **properties: Any) -> Format:
-        """A format, made once."""
+        """The format with these properties, made once and then used again."""
         key = tuple(sorted(properties.items()))
         if key not in self._formats:
             base = {"font_name": "Arial", "font_size": 10, "font_color": INK, "valign": "top"}

@@ -1,7 +1,5 @@
 """The sheet with what is paid when, and what that is worth today: purchases, running cost, residual value."""
 
-from __future__ import annotations
-
 from xlsxwriter.utility import xl_rowcol_to_cell as cell_at
 
 from sharing.formats.workbook.book import Book, Sheet

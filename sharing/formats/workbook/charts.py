@@ -1,7 +1,5 @@
 """A chart of the report as a native chart over the cells of its table."""
 
-from __future__ import annotations
-
 from typing import Any, assert_never
 
 from xlsxwriter.chart import Chart as Drawn

@@ -1,7 +1,5 @@
 """The sheet with the cost of a month in every way, part by part: the formulas of :mod:`sizing.economics`."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 
 from sharing.formats.workbook.book import Book, Sheet

@@ -6,8 +6,6 @@ between them, and beyond the last one, the sheet says that it is an interpolatio
 Whole systems are a formula too: what :mod:`sizing.prices.packing` computes, for counts that stand in cells.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import assert_never
 

@@ -1,7 +1,5 @@
 """What the formulas come to at the planned inputs: written beside each, for readers that do not compute."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -30,7 +28,7 @@ class WorkbookFigures:
 
     @property
     def gpus(self) -> int:
-        """GPUs that run the model."""
+        """GPUs of all instances that are planned, spare ones included."""
         return sum(n * kind.gpus for n, kind in zip(self.instances, self.calculator.kinds, strict=True))
 
     @property

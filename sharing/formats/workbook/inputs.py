@@ -1,7 +1,5 @@
 """The sheet on which inputs are changed and what follows from them is read, and the sheet of their sources."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from itertools import groupby
 

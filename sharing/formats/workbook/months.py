@@ -1,7 +1,5 @@
 """The sheet with the months to come: systems added when the load needs them, and what each month costs."""
 
-from __future__ import annotations
-
 from xlsxwriter.chart import Chart
 from xlsxwriter.utility import xl_rowcol_to_cell as cell_at
 

@@ -1,7 +1,5 @@
 """The chapters of the report, a sheet each: texts, figures, tables, and charts over the cells of their tables."""
 
-from __future__ import annotations
-
 from sharing.formats.cells import day_and_time, heading
 from sharing.formats.chart_shape import ends_of_marks, is_numeric
 from sharing.formats.workbook.book import Book, Sheet

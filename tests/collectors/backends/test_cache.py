@@ -110,9 +110,9 @@ def test_names_of_another_time_are_asked_for(source: Source) -> None:
 
 def test_absence_is_not_kept(source: Source) -> None:
     cache = CachingBackend(source)
-    source.vectors = lambda queries, at_s: Vectors(samples={})  # type: ignore[method-assign, assignment]
+    source.vectors = lambda queries, at_s: Vectors(samples={})
     cache.vectors([NAMES], at_s=None)
-    del source.vectors  # type: ignore[method-assign]
+    del source.vectors
     assert cache.vectors([NAMES], at_s=None).of(NAMES.subject)
 
 
@@ -158,7 +158,7 @@ def test_of_a_line_only_the_new_points_are_asked_for(source: Source) -> None:
     whole = line(cache, 0)
     assert len(whole.series[A.subject][0].values) == 16
     end = whole.end_s
-    source.vectors = lambda queries, at_s: Vectors(  # type: ignore[method-assign, assignment]
+    source.vectors = lambda queries, at_s: Vectors(
         samples={query.subject: (Sample(labels={"le": "1"}, time_s=at_s, value=at_s),) for query in queries}
     )
     line(cache, 0)

@@ -3,6 +3,7 @@
 import json
 
 import pytest
+import yaml
 
 from collectors.benchmarks import LatencyStats, NotAResultFile, read_benchmark
 from collectors.benchmarks.reader import TOOLS, engine_of_tool
@@ -100,9 +101,10 @@ def test_aiperf_client_tokens_of_varying_length_are_scaled(samples):
     assert run.tpot_ms.mean == pytest.approx(1.3575760956349208 * 72 / 64)
 
 
-@pytest.mark.parametrize("name", ["made_up/guidellm_0_3.json", "made_up/guidellm_0_3.yaml"])
-def test_guidellm_older_sweep(read, name):
-    runs = read(name).points
+@pytest.mark.parametrize("written", [json.dumps, yaml.safe_dump])
+def test_guidellm_older_sweep(samples, written):
+    report = json.loads((samples / "made_up/guidellm_0_3.json").read_text())
+    runs = read_benchmark(written(report).encode(), "report").points
     assert [(run.mode, run.concurrency, run.request_rate_rps) for run in runs] == [
         ("fixed_concurrency", 1.0, None),
         ("fixed_concurrency", 8.0, None),

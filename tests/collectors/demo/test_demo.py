@@ -25,7 +25,7 @@ HOUR = 3600.0
 
 
 def feed_at(hour: float, hours: float = 0.12, **more: object) -> DemoFeed:
-    return DemoFeed(hours=hours, second_of_day=hour * HOUR, clock=lambda: NOW, **more)  # type: ignore[arg-type]
+    return DemoFeed(hours=hours, second_of_day=hour * HOUR, clock=lambda: NOW, **more)
 
 
 def seen_at(hour: float, hours: float = 0.12) -> Observation:
@@ -74,8 +74,6 @@ def test_quiet_hour_is_ok_and_agrees_with_itself() -> None:
     assert seen.state is State.OK
     assert (seen.engine, seen.number("replicas"), seen.number("gpus")) == ("vllm", 4, 8)
     rate, e2e = seen.number("arrivals_rps"), seen.distribution("e2e_ms").mean
-    assert rate is not None
-    assert e2e is not None
     # Little's law: requests in the system = arrival rate x time in it.
     assert seen.number("running") + seen.number("waiting") == pytest.approx(rate * e2e / 1000, rel=0.15)
     tokens = seen.distribution("output_tokens").mean

@@ -107,7 +107,7 @@ class Catalog:
 
 def test_items_without_sense_are_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
     package, internal, inner = (types.ModuleType(name) for name in ("gpuhunt", "_internal", "catalog"))
-    package.Catalog, inner.CATALOG_URL = Catalog, "https://example.invalid"  # type: ignore[attr-defined]
+    package.Catalog, inner.CATALOG_URL = Catalog, "https://example.invalid"
     monkeypatch.setitem(sys.modules, "gpuhunt", package)
     monkeypatch.setitem(sys.modules, "gpuhunt._internal", internal)
     monkeypatch.setitem(sys.modules, "gpuhunt._internal.catalog", inner)

@@ -126,7 +126,7 @@ def test_params_go_with_every_request(server: Server) -> None:
 
 def test_session_can_be_replaced() -> None:
     class Canned(requests.adapters.BaseAdapter):
-        def send(self, request: requests.PreparedRequest, **_: object) -> requests.Response:  # type: ignore[override]
+        def send(self, request: requests.PreparedRequest, **_: object) -> requests.Response:
             response = requests.Response()
             response.status_code = 200
             response.raw = io.BytesIO(vector(({}, 3)).body)

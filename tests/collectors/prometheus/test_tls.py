@@ -35,7 +35,7 @@ def secure(request: pytest.FixtureRequest, certificate: tuple[Path, Path]) -> It
         context.verify_mode = ssl.CERT_REQUIRED
         context.load_verify_locations(cert)
     server.http.socket = context.wrap_socket(server.http.socket, server_side=True)
-    server.http.handle_error = lambda *_: None  # type: ignore[method-assign]
+    server.http.handle_error = lambda *_: None
     yield server, request.param
     server.close()
 

@@ -38,8 +38,6 @@ def read(*pages: str, **more: object) -> tuple[ServingCost, ...]:
 def holds(cost: ServingCost) -> None:
     assert (cost.model, cost.namespace, cost.version, cost.workload) == ("org/m", "prod", "1", "aggregated")
     allocation, usage = cost.basis("allocation"), cost.basis("usage")
-    assert allocation is not None
-    assert usage is not None
     assert (allocation.usd_per_hour, usage.usd_per_hour) == (8.0, 3.0)
     assert allocation.usd_per_million == {"": 2.0, "prompt": 1.0, "generation": 6.0}
     assert usage.usd_per_million == {"": 0.75, "prompt": 0.375, "generation": 2.25}

@@ -234,7 +234,6 @@ class TestArrivals:
         feed = Feed({"a:8000": self.page})
         source = source_from({"schema_version": 1, "scrape": {"targets": ["http://x"]}, "window_s": 480})
         load = read_deployed(feed.backend, source, at_s=NOW, window_s=480).load
-        assert load is not None
         assert max(load.rps) == pytest.approx(22, rel=0.03)
         lines = history(feed.backend, source, start_s=NOW - 400, end_s=NOW, points=10).lines["arrivals_rps"]
         assert max(value for value in lines if value == value) == pytest.approx(22, rel=0.03)
@@ -337,4 +336,52 @@ def test_requests_of_prefill_and_decode_count_once(stages: dict[str, str], reque
     assert seen.number("prefix_hit_ratio") == pytest.approx(0.25)
     apart = len(set(stages.values())) > 1
     assert (seen.distribution("ttft_ms").at("p50").value > 100) == (apart or "unified" in stages.values())
+    assert any("Prefill and decode are apart" in note for note in seen.notes) == apart
+
+
+def vllm_stage(stage: str) -> list[str]:
+    """A server of vLLM with NixlConnector: one that prefills answers one token and hands its requests over."""
+    own = 'model_name="m",engine="0"'
+    tokens = {"prefill": 2, "decode": 500, "both": 500}[stage]
+    first = {0.1: 0, 0.25: 2} if stage != "decode" else {0.1: 2}
+    return [
+        f"vllm:num_requests_running{{{own}}} 3",
+        f"vllm:num_requests_waiting{{{own}}} 0",
+        f"vllm:kv_cache_usage_perc{{{own}}} 0.4",
+        f"vllm:prompt_tokens_total{{{own}}} @2000",
+        f"vllm:generation_tokens_total{{{own}}} @{tokens}",
+        f"vllm:prefix_cache_queries_total{{{own}}} @2000",
+        f"vllm:prefix_cache_hits_total{{{own}}} @{500 if stage != 'decode' else 0}",
+        f'vllm:request_success_total{{{own},finished_reason="length"}} @2',
+        *histogram("vllm:nixl_xfer_time_seconds", {0.1: 2 if stage == "decode" else 0}, 0.01, own),
+        *histogram("vllm:time_to_first_token_seconds", first, 0.3, own),
+        *histogram("vllm:e2e_request_latency_seconds", {0.3: 2 if stage == "prefill" else 0, 10.0: 2}, 9.0, own),
+        *histogram("vllm:inter_token_latency_seconds", {0.025: tokens - 2}, 0.02 * (tokens - 2), own),
+        *histogram("vllm:request_generation_tokens", {1.0: 2 if stage == "prefill" else 0, 500.0: 2}, tokens, own),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("stages", "requests"),
+    [
+        ({"p:8000": "prefill", "d:8000": "decode"}, 2),
+        ({"p:8000": "prefill", "q:8000": "prefill", "d:8000": "decode", "e:8000": "decode"}, 4),
+        ({"a:8000": "both", "b:8000": "both"}, 4),
+        ({"p:8000": "prefill"}, 2),
+    ],
+    ids=["one of each", "two of each", "not apart", "prefill alone"],
+)
+def test_requests_that_vllm_hands_over_count_once(stages: dict[str, str], requests: float) -> None:
+    seen = Feed({place: steady(*vllm_stage(stage)) for place, stage in stages.items()}).read()
+    apart = len(set(stages.values())) > 1
+    assert seen.number("arrivals_rps") == pytest.approx(requests)
+    assert seen.number("finished_rps") == pytest.approx(requests)
+    assert seen.number("prompt_tokens_per_s") == pytest.approx(1000 * requests)
+    assert seen.number("prefix_hit_ratio") == pytest.approx(0.25)
+    assert seen.number("running") == 3 * len(stages)
+    assert seen.distribution("ttft_ms").at("p50").value > 100, "of the servers that prefill"
+    if "decode" in stages.values():
+        assert seen.number("generation_tokens_per_s") == pytest.approx(250 * requests)
+        assert seen.distribution("output_tokens").mean == pytest.approx(250)
+        assert seen.distribution("e2e_ms").at("p50").low == 300
     assert any("Prefill and decode are apart" in note for note in seen.notes) == apart

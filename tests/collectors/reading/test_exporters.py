@@ -296,7 +296,7 @@ class TestLost:
             return "\n".join(lines) + "\n"
 
         pages = {"1.1.1.1:8000": engine("p-0"), "1.1.1.2:8000": engine("p-1", 700.0), "1.1.1.9:9400": gpus}
-        return Feed(pages, seconds=1800)  # type: ignore[arg-type]
+        return Feed(pages, seconds=1800)
 
     def test_it_is_told_with_its_xid(self) -> None:
         seen = self.feed(xid=79).read()

@@ -45,7 +45,7 @@ def unreachable() -> Observation:
     def vectors(*_: object, **__: object) -> None:
         raise Unreachable("Nothing listens at a:8000: connection refused.")
 
-    feed.backend.vectors = vectors  # type: ignore[method-assign, assignment]
+    feed.backend.vectors = vectors
     return feed.read()
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from tests.collectors.servers import free_port
+from bench.server import free_port
 from tests.commands import run, run_process, source_file
 from tests.tools.diagnosis_cases import Case, case, ground, tracks_of
 from tests.tools.recorded_case import recorded

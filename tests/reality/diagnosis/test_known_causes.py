@@ -5,7 +5,9 @@ from functools import cache
 
 import pytest
 
+from collectors.questions.details import ReplicaDetails
 from reality.diagnosis.result import Diagnosis
+from reality.diagnosis.slow_replicas import decode_s, fleet_of
 from tests.tools.diagnosis_cases import Case, case, ground
 from tests.tools.diagnosis_scores import diagnosed
 
@@ -106,3 +108,43 @@ def test_a_slow_replica_may_keep_the_weight_that_it_carries() -> None:
     assert "of the capacity of all unused" in weighed.why
     even = next(action for action in told("routing")[1].actions if action.kind == "rebalance")
     assert (even.weight, even.why.count("Share it evenly.")) == (None, 1)
+
+
+@pytest.mark.parametrize(
+    ("slowness", "slow"),
+    [
+        ((1.0, 1.01, 0.99, 1.02), ()),
+        ((1.3, 1.0, 1.3, 1.01), ("r0", "r2")),  # as many slow ones as others: the faster half is ordinary
+        ((1.0, 1.4), ("r1",)),
+        ((1.0, 1.3, 1.31, 1.29), ()),  # one fast replica makes no slow ones of the others
+    ],
+)
+def test_slow_replicas_are_told_from_their_gaps_alone(slowness: tuple[float, ...], slow: tuple[str, ...]) -> None:
+    given = ground(PLAN)
+    model = given.worlds.planned(given.planned.row)
+    replicas = [
+        ReplicaDetails(
+            name=f"r{i}",
+            labels={},
+            first_tokens_rps=0.01,
+            arrivals_rps=8.0,
+            gap_s=decode_s(model, 40.0, 900.0) * each,
+            gaps=1e5,
+            running=40.0,
+        )
+        for i, each in enumerate(slowness)
+    ]
+    found = fleet_of(replicas, (), model, context=900.0, prompt=500.0, window_s=1800.0)
+    assert found.slow == slow
+
+
+def test_a_queue_beside_saturation_hides_no_lost_replica() -> None:
+    """With three of four replicas the tail of TTFT is as chance has it: what is not explained of it is no cause."""
+    given = ground("llama-70b")
+    for seed in (3, 12):
+        one = case(0, given, ("replicas",), seed)
+        said = diagnosed(one)[0]
+        assert said.main_cause == "replicas", said.headline
+        assert said.actions[0].kind == "restore"
+        assert said.actions[0].enough
+        assert said.replicas_needed == 4

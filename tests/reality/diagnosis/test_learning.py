@@ -27,7 +27,6 @@ def learned(decode: float, prefill: float, profile: tuple[float, ...]) -> Recali
 @pytest.mark.parametrize(("decode", "prefill"), [(1.35, 1.1), (0.7, 0.8)])
 def test_factors_are_found_from_three_loads(decode: float, prefill: float) -> None:
     found = learned(decode, prefill, (0.3, 0.6, 0.45))
-    assert found is not None
     assert found.identifiable
     assert found.factor_decode == pytest.approx(decode, rel=0.06)
     assert found.factor_prefill == pytest.approx(prefill, rel=0.2)
@@ -36,7 +35,6 @@ def test_factors_are_found_from_three_loads(decode: float, prefill: float) -> No
 
 def test_equal_loads_teach_nothing() -> None:
     found = learned(1.35, 1.1, (0.5, 0.5, 0.5))
-    assert found is not None
     assert not found.identifiable
     assert (found.factor_decode, found.factor_prefill) == (1.0, 1.0)
     assert found.error_after == found.error_before

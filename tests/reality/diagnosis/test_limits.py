@@ -19,7 +19,6 @@ def row(values, limit_ms=50.0, percentile=95.0, over=None):
 def test_attainment_is_exact_where_the_limit_ends_a_bucket():
     given = row([40.0] * 960 + [60.0] * 40)
     assert (given.verdict, given.attainment) == ("met", pytest.approx(0.96))
-    assert given.low is not None
     assert given.low <= 40.0 <= given.high
     broken = row([40.0] * 930 + [60.0] * 70)
     assert (broken.verdict, broken.attainment) == ("broken", pytest.approx(0.93))
@@ -49,6 +48,24 @@ def test_a_percentile_lies_within_its_bucket():
     distribution = in_buckets(values, np.ones(len(values)), EDGES)
     found = percentile_ms(distribution, 0.95, "tpot_ms", None)
     assert found == pytest.approx(np.percentile(values, 95), rel=0.1)
+
+
+def test_a_percentile_beyond_the_last_bucket_comes_from_the_mean():
+    values = np.concatenate([np.full(600, 40.0), 150.0 + np.random.default_rng(2).exponential(4_000.0, 1_400)])
+    given = row(values)
+    assert given.verdict == "broken"
+    assert given.measured == pytest.approx(np.percentile(values, 95), rel=0.15)
+    assert (given.low, given.high) == (150.0, None)
+    assert "beyond 150 ms" in given.reason
+    every = row(values[600:])  # all of them: the lower end of the bucket is known
+    assert every.measured == pytest.approx(np.percentile(values[600:], 95), rel=0.15)
+
+
+def test_a_limit_beyond_the_last_bucket_is_unclear_unless_so_many_are_within():
+    values = np.concatenate([np.full(900, 40.0), np.full(100, 400.0)])
+    assert row(values, limit_ms=300.0).verdict == "unclear"
+    assert "begins at 150 ms" in row(values, limit_ms=300.0).reason
+    assert row(np.concatenate([values, np.full(4_000, 40.0)]), limit_ms=300.0).verdict == "met"
 
 
 def over(shares, step_s=300.0):

@@ -1,7 +1,5 @@
 """What each running sequence adds to a step: learned from windows with different numbers of them, from others not."""
 
-from __future__ import annotations
-
 import hashlib
 import math
 from dataclasses import replace
@@ -17,7 +15,15 @@ from reality.diagnosis.drift import change_of
 from reality.diagnosis.result import Diagnosis
 from reality.learned.acceptance import calibration_of
 from reality.learned.words import added_in_words
-from reality.step_times import StepLoad, basis_of, factors_in_words, interval_of, relative_covariance, with_learned
+from reality.step_times import (
+    StepLoad,
+    basis_of,
+    factors_in_words,
+    interval_of,
+    milliseconds,
+    relative_covariance,
+    with_learned,
+)
 from sharing.bonds.records import LearnedCalibration
 from sizing.planning.analytic import analytic_plan
 from sizing.planning.answered import Answer
@@ -248,7 +254,7 @@ def test_a_step_is_longer_by_it_for_every_sequence_that_decodes() -> None:
     number = np.arange(len(learned.decode_s))[:, None]
     assert learned.decode_s == pytest.approx(replica.grid.decode_s * one.decode + number * one.sequence_ms / 1e3)
     assert learned.row_s == pytest.approx(replica.grid.row_s * one.prefill)
-    assert "0.4 ms more for each running sequence" in factors_in_words(one)
+    assert f"{milliseconds(one.sequence_ms)} ms more for each running sequence" in factors_in_words(one)
 
 
 def test_steps_are_best_known_at_the_loads_of_the_windows() -> None:

@@ -1,7 +1,5 @@
 """The manifests of a mixed fleet: those of each fleet under names of its own, and the router in front of them."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 from functools import cache
@@ -43,7 +41,6 @@ def test_every_fleet_has_valid_files_of_its_own(asked: object) -> None:
         check_files(own)
         assert {"kubernetes.yaml", README, "benchmarks.sh"} <= set(own)
         (engine,) = (one for file, one in objects(own) if (file, one["kind"]) == ("kubernetes.yaml", "Deployment"))
-        assert part.plan.deployment is not None
         assert engine["spec"]["replicas"] == part.plan.deployment.instances
         selector = engine["spec"]["template"]["spec"]["nodeSelector"]
         assert ("L4" if number == 1 else "H100") in next(iter(selector.values()))
@@ -67,9 +64,7 @@ def test_prompts_go_to_the_fleet_that_is_planned_for_them() -> None:
     check_files({"litellm.yaml": written[fleets.ROUTER]})
     config = yaml.load(written[fleets.ROUTER], LOADER)
     short, long = config["model_list"]
-    assert answer.plan.mixed is not None
     below = answer.plan.mixed.parts[0].ranges[-1].below_tokens
-    assert below is not None
     assert short["model_info"]["max_input_tokens"] == below - 1
     assert "model_info" not in long
     assert [one["litellm_params"]["order"] for one in (short, long)] == [1, 2]
@@ -88,7 +83,6 @@ def test_prompts_go_to_the_fleet_that_is_planned_for_them() -> None:
 def test_alike_requests_go_by_their_shares() -> None:
     answer = cheaper.answer()
     mixed = answer.plan.mixed
-    assert mixed is not None
     shares = zip(mixed.parts, (30.0, 10.0), strict=True)
     parts = tuple(part.model_copy(update={"ranges": (), "rps": rps}) for part, rps in shares)
     alike = replace(answer, plan=answer.plan.model_copy(update={"mixed": mixed.model_copy(update={"parts": parts})}))

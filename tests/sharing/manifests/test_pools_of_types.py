@@ -1,7 +1,5 @@
 """The manifests of prefill and decode on two GPU types: each pool on its own nodes, by the same schemas as any."""
 
-from __future__ import annotations
-
 import pytest
 
 from sharing.manifests import manifests
@@ -22,9 +20,7 @@ def test_dynamo_puts_each_pool_on_its_own_nodes(engine: str) -> None:
     assert written == manifests(answer)
     (graph,) = (one for file, one in objects(written) if file == "dynamo.yaml")
     by_name = {one["name"]: one for one in graph["spec"]["components"]}
-    assert answer.pools is not None
     deployed = answer.pools.plan.deployment
-    assert deployed is not None
     assert deployed.pools is not None
     for name, pool, product in zip(("prefill", "decode"), deployed.pools, PRODUCTS, strict=True):
         one = by_name[name]

@@ -8,9 +8,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sizing.base.errors import UnknownName
+from sizing.base.errors import InvalidScenario, UnknownName
 from sizing.catalog import model_from_config, models, resolve_gpu, resolve_model
 from sizing.catalog.checkpoint_names import parse
+from sizing.catalog.described import describe
+from sizing.catalog.encoders import reject_encoder
+from sizing.catalog.finding import find_models, summary
 from sizing.catalog.gpu_near import OWN_GPU
 from sizing.catalog.precisions import named_precision, precisions, resolve_kv_precision
 from sizing.catalog.resolve import _aliases
@@ -252,3 +255,58 @@ def test_another_memory_or_an_unknown_gpu_is_never_guessed(name):
     assert caught.value.nearest or OWN_GPU in str(caught.value)
     with contextlib.suppress(UnknownName):
         assert len({resolve_gpu(near).id for near in caught.value.nearest}) == len(caught.value.nearest)
+
+
+@pytest.mark.parametrize(
+    ("name", "words", "context"),
+    [
+        ("Qwen/Qwen3-235B-A22B-Instruct-2601", ("2601",), None),
+        ("GLM-4-9B-0501", ("0501",), None),
+        ("mistralai/Mistral-7B-Instruct-v0.4", ("v0.4",), None),
+        ("Mistral-Small-24B-Instruct-2503", ("2503",), None),
+        ("lmsys/vicuna-13b-v1.3", ("v1.3",), None),
+        ("Phi-4-mini-instruct-2512-FP8", ("2512",), None),
+        ("granite-3.3-8b-instruct-1m", ("1m",), 1_000_000),
+        ("THUDM/chatglm3-6b-32k", ("32k",), 32_768),
+        ("moonshotai/Kimi-K2-Instruct-0905", (), 262_144),
+        ("nvidia/DeepSeek-R1-0528-FP4-V2", (), 163_840),
+        ("Qwen/Qwen3-4B-Instruct-2507-FP8", (), 262_144),
+        ("Qwen2.5-14B-1M", (), 1_010_000),
+        ("zai-org/GLM-4-9B-0414", (), 32_768),
+        ("THUDM/glm-4-9b-chat-1m", (), 1_048_576),
+        ("llama3-70b-8192", (), 8_192),
+        ("meta.llama2-13b-chat-v1", (), 4_096),
+        ("Llama-3.1-8B-128k", (), 131_072),
+    ],
+)
+def test_a_release_that_is_not_known_is_said_and_has_no_context_of_another(name, words, context):
+    resolved = resolve_model(name)
+    assert (resolved.unknown_words, resolved.model.max_context) == (words, context)
+    said = " ".join((*assumed(resolved), *describe(name).assumptions, summary(find_models(name))))
+    assert all(said.count(f"“{word}”") == 3 for word in words)
+    assert ("known of" in said) == bool(words)
+
+
+def test_four_kv_groups_of_the_long_glm_are_not_those_of_its_sibling():
+    long, short = resolve_model("THUDM/glm-4-9b-chat-1m").model, resolve_model("THUDM/glm-4-9b-chat").model
+    assert long.kv_elements_full == 2 * short.kv_elements_full
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("gpt-4o-mini", "anthropic.claude-3-5-sonnet-20241022-v2:0", "us.amazon.nova-pro-v1:0", "mistral-medium-2505"),
+        *("mistral.mistral-large-2402-v1:0", "Mistral-Large-Instruct-2402", "qwen3-max", "ai21.j2-ultra-v1"),
+        *("codestral-2501", "mistralai/Codestral-25.01", "magistral-medium-2509", "devstral-medium-2507"),
+    ],
+)
+def test_what_only_its_provider_runs_is_refused_on_every_door(name):
+    for ask in (describe, reject_encoder):
+        with pytest.raises(InvalidScenario, match="only its provider serves it"):
+            ask(name)
+    assert "only its provider serves it" in summary(find_models(name))
+
+
+@pytest.mark.parametrize("name", ["gpt-oss:20b", "Mistral-Medium-3.5-128B", "qwen3:32b", "mistral-large:123b", "gpt2"])
+def test_open_models_of_the_same_makers_are_not(name):
+    assert describe(name).params_total > 0

@@ -23,6 +23,8 @@ def test_published_configurations_have_their_size_and_their_cache(row):
     assert (model.kv_elements_full, model.kv_elements_sliding) == (row["kv_full"], row["kv_windowed"])
     if "params_active_b" in row:
         assert model.params_active == pytest.approx(row["params_active_b"] * 1e9, rel=0.08)
+    if "state" in row:
+        assert model.state_elements == row["state"]
     if "params_vision_b" in row:
         assert model.params_vision == pytest.approx(row["params_vision_b"] * 1e9, rel=0.1)
         assert any("16 bit" in said for said in model.assumptions)
@@ -86,7 +88,7 @@ def test_the_first_qwen_counts_both_halves_of_its_mlp():
 
 
 @pytest.mark.parametrize(
-    "path", ["llm", "language_model", "a.b.text_config", "model.language_model", "thinker_config.llm"]
+    "path", ["llm", "llm_cfg", "language_model", "a.b.text_config", "model.language_model", "thinker_config.llm"]
 )
 def test_the_language_model_is_found_wherever_it_is_nested(path):
     config: dict = LLAMA_3_8B
@@ -127,6 +129,12 @@ def test_spellings_of_what_a_layer_attends_to(change, full):
     ("change", "words"),
     [
         ({"retention_layer_ids": [1, 2]}, "retention_layer_ids"),
+        ({"linear_attn_config": {"num_heads": 32, "head_dim": 128}}, "linear_attn_config, of layers with a constant"),
+        ({"num_loops": 2}, "several times .num_loops"),
+        ({"loop_num": 2}, "several times .loop_num"),
+        ({"total_ut_steps": 4}, "several times .total_ut_steps"),
+        ({"model_type": "dory", "layer_types": ["sliding_attention", "mlp"]}, "dory"),
+        ({"block_configs": [{"attention": {"window_size": 128}, "ffn": {"moe": {}}}] * 32}, "neither ffn_mult"),
         ({"layers_block_type": ["mamba", "quantum"] * 16}, "layers_block_type = .quantum"),
         ({"attn_layer_indices": [64]}, "attn_layer_indices"),
         ({"layers_block_type": ["mamba"] * 32}, "mamba_d_state"),
@@ -190,9 +198,71 @@ def test_layers_may_differ_by_their_number():
     assert (model.kv_heads, model.full_kv_heads) == (8, 4)
 
 
+def test_experts_stand_where_the_file_lists_them_before_its_class_is_asked():
+    """MiniMax-M3: the class routes in every layer, the file says of the first three that they do not."""
+    m3 = {"model_type": "minimax_m3_vl_text", "hidden_size": 6144, "intermediate_size": 3072, "num_hidden_layers": 60}
+    m3 |= {"num_attention_heads": 64, "num_key_value_heads": 4, "head_dim": 128, "vocab_size": 200064}
+    m3 |= {"dense_intermediate_size": 12288, "num_local_experts": 128, "num_experts_per_tok": 4, "n_shared_experts": 1}
+    m3 |= {"shared_intermediate_size": 3072, "moe_layer_freq": [0] * 3 + [1] * 57}
+    assert model_from_config(m3).moe_layers == 57
+
+
+def test_layers_that_a_search_replaced_by_one_matrix_are_counted():
+    """Llama-3_1-Nemotron-51B: ``replace_with_linear`` of attention and MLP."""
+    full = {"attention": {"n_heads_in_group": 8}, "ffn": {"ffn_mult": 5.25}}
+    searched = {"model_type": "nemotron-nas", "hidden_size": 8192, "num_attention_heads": 64, "vocab_size": 128256}
+    one, gone = {"replace_with_linear": True}, {"no_op": True}
+    linear = searched | {"block_configs": [full, {"attention": one, "ffn": one}]}
+    empty = searched | {"block_configs": [full, {"attention": gone, "ffn": gone}]}
+    assert model_from_config(linear).params_total - model_from_config(empty).params_total == 2 * 8192**2
+
+
+def test_names_of_layers_in_transformers_mean_what_the_first_files_mean():
+    """DeepSeek-V4 by ``compress_ratios`` or by names of layers; Inkling's hybrid layers are attention."""
+    v4 = {"model_type": "deepseek_v4", "hidden_size": 4096, "num_hidden_layers": 4, "num_attention_heads": 64}
+    v4 |= {"head_dim": 512, "moe_intermediate_size": 2048, "vocab_size": 129280}
+    named = ["heavily_compressed_attention", "compressed_sparse_attention", "sliding_attention"]
+    by_name = model_from_config(v4 | {"layer_types": [*named, named[0]], "mlp_layer_types": ["hash_moe", *["moe"] * 3]})
+    by_ratio = model_from_config(v4 | {"compress_ratios": [128, 4, 0, 128]})
+    assert by_name.kv_elements_full == by_ratio.kv_elements_full > 0
+    assert by_name.params_total == by_ratio.params_total
+    inkling = model_from_config({"model_type": "inkling_text", "hidden_size": 6144, "num_hidden_layers": 66})
+    assert (inkling.full_layers, inkling.sliding_layers, inkling.state_elements) == (11, 55, 0)
+
+
+def test_a_width_beside_the_language_model_is_not_taken_for_it():
+    """NVILA repeats the width of ``llm_cfg`` outside, where no layers are."""
+    nvila = {"model_type": "llava_llama", "hidden_size": 4096, "llm_cfg": LLAMA_3_8B, "vision_tower_cfg": {"x": 1}}
+    model = model_from_config(nvila)
+    assert model.params_total == model_from_config(LLAMA_3_8B).params_total
+    assert any("encoder is not counted" in said for said in model.assumptions)
+    llava = model_from_config(LLAMA_3_8B | {"model_type": "llava", "mm_vision_tower": "openai/clip-vit-large-patch14"})
+    assert any("encoder is not counted" in said for said in llava.assumptions)
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("layer_types", ["full_attention"] * 34),
+        ("num_key_value_heads_per_layer", [8] * 34),
+        ("layer_types", ["full_attention"] * 33),
+    ],
+)
+def test_lists_may_hold_the_layers_that_predict_further_tokens(key, value):
+    """Step-3.5-Flash lists 48 layers, three of which are no part of its 45."""
+    config = LLAMA_3_8B | {key: value}
+    assert model_from_config(config | {"num_nextn_predict_layers": len(value) - 32}).full_layers == 32
+    with pytest.raises(InvalidModelConfig, match=r"make (them|it) and"):
+        model_from_config(config)
+
+
+def test_the_last_layer_of_gemma_4_attends_to_everything():
+    gemma = {"model_type": "gemma4_text", "hidden_size": 2560, "num_hidden_layers": 13, "sliding_window": 512}
+    assert model_from_config(gemma).full_layers == 3
+
+
 def test_latent_attention_keeps_the_widths_of_its_parts():
     latent = of("mistralai/Mistral-Large-3").latent
-    assert latent is not None
     assert (latent.kv_rank, latent.rope_dim, latent.v_dim) == (512, 64, 128)
 
 

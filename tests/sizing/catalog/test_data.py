@@ -166,7 +166,6 @@ def test_systems_join_the_gpus_and_hold_their_memory():
 def test_prices_join_the_gpus_and_lie_in_range():
     for price in catalog.street_prices():
         assert price.gpu_id in catalog.gpus()
-        assert price.price_usd_low is not None
         assert (
             200 * price.gpus_per_price
             <= price.price_usd_low

@@ -1,7 +1,5 @@
 """Each term has its own price, its own label, and a constant that the cost model knows."""
 
-from __future__ import annotations
-
 from dataclasses import fields, replace
 
 import pytest

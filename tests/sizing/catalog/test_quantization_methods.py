@@ -221,3 +221,44 @@ def test_an_intricate_expression_is_said_and_not_tried():
     section = {"quant_method": "fp8", "ignore": ["re:(a+)+$", "re:" + ".*" * 20 + "x"]}
     model = model_from_config(LLAMA_3_8B | {"quantization_config": section})
     assert any("2 patterns" in said for said in model.assumptions)
+
+
+def stored(config: dict, section: dict) -> float:
+    return dict(model_from_config(config | {"quantization_config": section}).stored_bytes).popitem()[1]
+
+
+@pytest.mark.parametrize(
+    "beside",
+    [
+        "vision_tower.transformer.layers",
+        "model.visual.encoder.layers",
+        "audio_tower.layers",
+        "mtp.layers",
+        "talker.layers",
+    ],
+)
+def test_layers_of_an_encoder_left_in_16_bit_are_none_of_the_language_model(beside):
+    """Tools write every module of a vision tower into ``ignore``; its layers have the numbers of layers here."""
+    section = groups(group(4, "int", 128, targets=["Linear"]))
+    parts = ("self_attn.q_proj", "mlp.gate_proj", "attention.o_proj", "mlp.down_proj")
+    names = [f"{beside}.{i}.{part}" for i in range(24) for part in parts]
+    alone = stored(LLAMA_3_8B, section | {"ignore": ["lm_head"]})
+    assert stored(LLAMA_3_8B, section | {"ignore": ["lm_head", *names]}) == alone
+    assert stored(LLAMA_3_8B, section | {"ignore": ["lm_head", f"{beside}.*"]}) == alone
+    assert stored(LLAMA_3_8B, section | {"ignore": ["lm_head", f"model.{names[0].removeprefix(beside[:-6])}"]}) > alone
+
+
+@pytest.mark.parametrize("matrices", [("w1", "w2", "w3"), ("gate_proj", "down_proj", "up_proj"), ("w13", "w2")])
+def test_experts_are_found_by_the_names_that_their_family_gives_them(matrices):
+    """MiniMax-M3-NVFP4 of NVIDIA lists w1, w2 and w3 of every expert; all else is listed in MXFP8 or stays."""
+    mixtral = LLAMA_3_8B | {"model_type": "mixtral", "num_local_experts": 8, "num_experts_per_tok": 2}
+    listed = {
+        f"model.layers.{i}.block_sparse_moe.experts.{e}.{name}": {"quant_algo": "NVFP4"}
+        for i in range(32)
+        for e in range(8)
+        for name in matrices
+    }
+    section = {"quant_method": "modelopt", "quant_algo": "MIXED_PRECISION", "quantized_layers": listed}
+    experts = 32 * 8 * 3 * 4096 * 14336
+    rest = model_from_config(mixtral).params_total - experts
+    assert stored(mixtral, section) == pytest.approx(experts * 0.5625 + rest * 2, rel=1e-6)

@@ -153,7 +153,7 @@ def test_a_bare_name_keeps_its_size(model_id):
         "Llama 70B",
         "Llama-3-80B",
         "mistral-small",
-        "mistralai/Mistral-Small-Instruct-2501",
+        "mistralai/Mistral-Small-Instruct-2604",
         "NeMo 43B GPT",
         "Qwen/Qwen3-9B",
         "x" * 100_000,

@@ -18,7 +18,9 @@ def costing(name: str, usd_per_month: float | None) -> Compared:
     [
         (2_944.0, 1_326.0, (2_940, 1_330, -1_610)),  # each to three digits, they would differ by $1,620
         (12_340.0, 1_337.0, (12_300, 1_340, -10_960)),
-        (1_234_000.0, 1_234_900.0, (1_234_000, 1_234_900, 900)),  # three digits would hide it
+        (1_234_000.0, 1_244_900.0, (1_234_000, 1_245_000, 11_000)),  # three digits would hide a tenth of it
+        (11_876.18, 11_878.43, (11_900, 11_900, 0)),  # no month's cost is known to a dollar
+        (11_949.0, 11_951.0, (11_900, 11_900, 0)),  # each to three digits, they would differ by $100
         (5_000.0, 5_000.2, (5_000, 5_000, 0)),
         (None, 5_004.0, (None, 5_000, None)),
     ],

@@ -10,7 +10,7 @@ from sizing.base.errors import InvalidScenario, SizingError
 from sizing.base.result import MadeFor, Plan
 from sizing.catalog import gpus
 from sizing.decision.columns import ComparisonColumn, columns
-from sizing.decision.comparison import compare
+from sizing.decision.comparison import Compared, Driver, compare
 from sizing.decision.flips import NEAR, flips
 from sizing.decision.heat_map import two_inputs
 from sizing.decision.inputs import inputs_of, sizing_inputs
@@ -76,7 +76,6 @@ def tokens(scenario: Scenario) -> float:
 def test_a_key_is_set_and_removed() -> None:
     base = asked()
     moved = with_values(base, {"workload.peak_rps": None, "workload.average_rps": 5.0, "limits.e2e_ms": 9000.0})
-    assert moved is not None
     assert (moved.workload.peak_rps, moved.workload.average_rps, moved.limits.e2e_ms) == (None, 5.0, 9000.0)
     assert values_of(moved)["limits.e2e_ms"] == 9000.0
     assert "workload.peak_rps" not in values_of(moved)
@@ -91,7 +90,6 @@ def test_all_percentiles_of_a_length_move_together() -> None:
     base = asked(input_tokens={"p50": 1000.0, "p95": 3000.0})
     prompt = next(one for one in inputs_of(base) if one.key == "workload.input_tokens")
     moved = prompt.moved(base, 1200.0)
-    assert moved is not None
     lengths = moved.workload.input_tokens
     assert not isinstance(lengths, float)
     assert lengths.model_dump() == {"p50": 1200.0, "p95": 3600.0}
@@ -155,7 +153,6 @@ def test_two_inputs_have_the_scenario_in_the_middle() -> None:
     assert drawn.y[2] == pytest.approx(100.0)
     assert (drawn.x[0], drawn.x[-1]) == pytest.approx((5.0, 20.0))
     corner = drawn.outcomes[-1][-1]
-    assert corner is not None
     assert corner.usd_per_month == pytest.approx(20 * (1000 + 200))
     with pytest.raises(SizingError, match=r"limits\.e2e_ms cannot be moved"):
         two_inputs(asked(), "limits.e2e_ms", "workload.peak_rps", Market(tokens))
@@ -177,6 +174,25 @@ def test_drivers_are_shapley_values_worked_out_by_hand() -> None:
     assert sum(d.usd_per_month or 0.0 for d in one.drivers) == one.usd_more
     assert {d.key for d in comparison.differences} == {"workload.peak_rps", "workload.input_tokens"}
     assert "$16k of it comes with peak load, the rest with the other input" in driver_sentence(one, "base")
+
+
+@pytest.mark.parametrize(
+    ("whole", "part", "words"),
+    [
+        (31_000.0, 16_000.0, "$31k a month more than base; $16k of it comes with peak load"),
+        (-31_000.0, -16_000.0, "$31k a month less than base; $16k of it comes with peak load"),
+        (-2_000.0, 5_000.0, "$2,000 a month less than base; $5,000 more comes with peak load"),
+        (2_000.0, -5_000.0, "$2,000 a month more than base; $5,000 less comes with peak load"),
+    ],
+)
+def test_what_an_input_brings_is_told_without_a_sign(whole: float, part: float, words: str) -> None:
+    drivers = tuple(
+        Driver(key=key, usd_per_month=usd, gpus=None)
+        for key, usd in (("workload.peak_rps", part), ("workload.input_tokens", whole - part))
+    )
+    outcome = NOTHING.model_copy(update={"feasible": True})
+    one = Compared(name="other", outcome=outcome, usd_more=whole, gpus_more=None, drivers=drivers, exact=True)
+    assert words in driver_sentence(one, "base")
 
 
 @pytest.mark.parametrize(
@@ -235,17 +251,12 @@ def test_real_plans_agree_with_plan_and_cost() -> None:
     drawn = tornado(base, Answers(planner))
     plan = analytic_plan(base)
     money = cost(Answer(understand(base), plan))
-    assert plan.deployment is not None
     assert (drawn.base.gpus, drawn.base.usd_per_month) == (plan.deployment.gpus, money.usd_per_month)
     assert (drawn.base.low, drawn.base.high) == (money.low, money.high)
     power = next(bar for bar in drawn.bars if bar.key == "costs.electricity_usd_per_kwh")
-    assert power.at_high is not None
-    assert money.usd_per_month is not None
     share = money.parts["power"] * (power.high / power.value - 1.0)
     assert power.at_high.usd_per_month == pytest.approx(money.usd_per_month + share)
     bought = next(bar for bar in drawn.bars if bar.key == "prices.system_usd")
-    assert plan.cost is not None
-    assert bought.at_high is not None
     assert bought.value == plan.cost.system_usd
     follow = ("servers", "switches", "storage", "support", "capital_charge")  # the price of a server
     dearer = sum(money.parts[name] for name in follow) * (bought.high / bought.value - 1.0)

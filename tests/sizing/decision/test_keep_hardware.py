@@ -62,10 +62,8 @@ def test_an_accelerator_that_something_else_names_stays(more: dict[str, Any]) ->
     whole = any_hardware().model_dump(mode="json") | more
     whole["deployment"] |= {"gpus": ["ours", "h100_sxm"], "custom_gpus": [OWN]}
     answer = Answer.of(Scenario.model_validate(whole), analytic_plan)
-    assert answer.plan.deployment is not None
     assert answer.plan.deployment.gpu == "h100_sxm"
     again = analytic_plan(same_hardware(answer)).deployment
-    assert again is not None
     assert again.gpu == "h100_sxm"
 
 
@@ -73,16 +71,12 @@ def test_an_accelerator_that_something_else_names_stays(more: dict[str, Any]) ->
 def test_hardware_is_kept_and_another_choice_is_never_dearer(name: Any, answers: Answers) -> None:
     answer = answers.answer(any_hardware())
     kept = what_if(answer, name, answers)
-    assert kept is not None
     planned = answer.plan.deployment
-    assert planned is not None
     assert (kept.same.gpu, kept.same.engine, kept.same.precision) == (
         planned.gpu,
         planned.engine,
         planned.weight_precision,
     )
-    assert kept.now.gpus is not None
-    assert kept.same.gpus is not None
     assert kept.same.gpus >= kept.now.gpus
     assert kept.moved_scenario is not None
     if kept.other is not None:
@@ -95,9 +89,6 @@ def test_twice_the_load_takes_twice_the_instances_of_a_full_fleet(answers: Answe
     """The analytic model carries so much an instance, whatever the number of instances: ceil(2 x peak / each)."""
     answer = answers.answer(any_hardware(peak_rps=400.0))
     kept = what_if(answer, "twice_the_load", answers)
-    assert kept is not None
-    assert answer.plan.per_instance is not None
-    assert answer.plan.deployment is not None
     each = answer.plan.deployment.gpus // answer.plan.deployment.instances
     assert kept.same.gpus == math.ceil(800.0 / answer.plan.per_instance.max_rps) * each
 
@@ -106,13 +97,10 @@ def test_one_more_server_is_what_redundancy_by_system_asks(answers: Answers) -> 
     """One question has one answer on every door; two GPUs in two servers for one in one, and nearly twice the money."""
     answer = answers.answer(asked(peak_rps=1.0))
     kept = survives_a_server(answer, answers)
-    assert kept is not None
     assert kept.kept_scenario.deployment.redundancy == kept.moved_scenario.deployment.redundancy == "system"
     assert kept.same == answers.outcome(kept.kept_scenario)
     assert (kept.now.gpus, kept.now.systems) == (1, 1)
     assert (kept.same.gpus, kept.same.systems) == (2, 2)
-    assert kept.now.usd_per_month is not None
-    assert kept.same.usd_per_month is not None
     assert 1.4 * kept.now.usd_per_month < kept.same.usd_per_month < 2 * kept.now.usd_per_month
     assert "2 instead of 1 H100" in kept_sentence(kept)
 
@@ -121,7 +109,6 @@ def test_what_may_lose_a_server_already_is_enough(answers: Answers) -> None:
     base = asked(peak_rps=1.0)
     resilient = base.model_copy(update={"deployment": base.deployment.model_copy(update={"redundancy": "system"})})
     kept = survives_a_server(answers.answer(resilient), answers)
-    assert kept is not None
     assert (kept.same.gpus, kept.same.systems) == (kept.now.gpus, kept.now.systems) == (2, 2)
     assert kept_sentence(kept).startswith("The same 2 H100")
 
@@ -129,7 +116,6 @@ def test_what_may_lose_a_server_already_is_enough(answers: Answers) -> None:
 def test_what_the_same_hardware_cannot_do_is_said_with_the_reason(answers: Answers) -> None:
     answer = answers.answer(any_hardware())
     kept = at(answer, {"ttft_ms": 0.001}, answers)
-    assert kept is not None
     assert not kept.same.feasible
     assert "cannot serve it within the limits" in kept_sentence(kept)
     assert kept.why_not in kept_sentence(kept)
@@ -139,23 +125,19 @@ def test_what_the_same_hardware_cannot_do_is_said_with_the_reason(answers: Answe
 def test_lengths_of_every_form_are_moved_and_the_cached_share_stays() -> None:
     spread = asked(input_tokens={"p50": 1000, "p95": 3000}, prefix_cached_tokens=500)
     longer = moved(spread, {"input_tokens": 2.0})
-    assert longer is not None
     assert longer.workload.input_tokens.model_dump() == {"p50": 2000, "p95": 6000}
     assert longer.workload.prefix_cached_tokens == 1000
     traced = asked(output_tokens={"trace": "a.csv", "groups": [10, 20, 30]})
     longer = moved(traced, {"output_tokens": 1.5})
-    assert longer is not None
     assert longer.workload.output_tokens.groups == [15, 30, 45]
     assert now(traced, "output_tokens") == 20.0
     fewer = moved(spread, {"cached": 0.8})
-    assert fewer is not None
     assert fewer.workload.prefix_cached_tokens == 400
 
 
 def test_the_load_of_a_trace_is_moved_with_its_rates() -> None:
     scenario = asked(peak_rps=None, arrivals={"trace": "a.csv", "rps": [1, 4, 2]})
     twice = moved(scenario, {"load": 2.0})
-    assert twice is not None
     assert twice.workload.arrivals.rps == [2, 8, 4]
     assert now(scenario, "load") == 4.0
 

@@ -10,6 +10,7 @@ from sizing.catalog.engines import engines
 from sizing.catalog.files import read_yaml
 from sizing.catalog.gpu_rows import gpus
 from sizing.catalog.precisions import precisions
+from sizing.decision.added_up import nim_added_up
 from sizing.decision.nim import NimComparison, NimTopic, Profile, nim_beside_open_source
 from sizing.decision.nim_text import nim_sentences
 from sizing.decision.outcome import Answers
@@ -40,9 +41,7 @@ def test_both_need_the_same_hardware_and_the_licence_is_the_difference() -> None
     one = compared(asked())
     assert (one.inside, one.inside_version) == ("vllm", engines()["nim"].built_on_since[-1][1])
     assert one.licensed.gpus == one.open_source.gpus
-    assert one.licensed.gpus_bought is not None
     licence = one.licensed.gpus_bought * LICENCE_USD_PER_GPU_YEAR / 12
-    assert one.usd_more is not None
     assert licence <= one.usd_more <= 1.02 * licence
 
 
@@ -67,8 +66,6 @@ def test_profiles(model: str, deployment: dict[str, Any], profile: Profile) -> N
 
 def test_what_nobody_measured_is_planned_as_surely() -> None:
     one = compared(asked("meta-llama/Llama-3.3-70B-Instruct", gpus=["b200_sxm"], speculation="off"))
-    assert one.nim.gpus is not None
-    assert one.open_source.gpus is not None
     assert one.nim.gpus > one.open_source.gpus == one.in_its_format == one.without_drafts
     said = nim_sentences(one)[0]
     assert f"less is measured of NIM, and as sure it has to be ({one.nim.gpus} for {one.open_source.gpus})" in said
@@ -83,7 +80,6 @@ def test_drafts_of_the_engine_alone_are_told_apart_from_what_is_measured() -> No
     bare = scenario.deployment.model_copy(update={"engines": ("vllm",), "precisions": ("fp8",), "speculation": "off"})
     plan = analytic_plan(scenario.model_copy(update={"deployment": bare}), alternatives=0)
     assert one.nim.precision == one.open_source.precision == "fp8"
-    assert plan.deployment is not None
     assert one.in_its_format == one.open_source.gpus
     assert one.without_drafts == plan.deployment.gpus != one.in_its_format
     assert f"no drafts, with which vLLM is planned (without: {plan.deployment.gpus})" in nim_sentences(one)[0]
@@ -136,3 +132,12 @@ def test_a_measured_record_is_refused() -> None:
     measured["measured"] = {"system": "dgx_h100", "rps_per_system": 2.4}
     with pytest.raises(InvalidScenario, match="holds for its own deployment alone"):
         compared(Scenario.model_validate(measured))
+
+
+@pytest.mark.parametrize(
+    ("gpu", "said"), [("h200_nvl", "H200 NVL 141GB comes with it for five years."), ("h100_sxm", "a month more.")]
+)
+def test_a_licence_that_comes_with_the_gpu_is_said_to(gpu: str, said: str) -> None:
+    sentence = nim_sentences(nim_added_up(compared(asked(gpus=[gpu]))))[1]
+    assert sentence.startswith(("NVIDIA AI Enterprise", "With NVIDIA AI Enterprise"))
+    assert sentence.endswith(said)

@@ -86,11 +86,8 @@ def test_the_plan_with_sparse_weights_needs_no_more_of_the_same_hardware() -> No
     row, answers = row_of(asked(engines=["vllm"], precisions=["fp8"], tp=[1]))
     base = answers.outcome(asked(engines=["vllm"], precisions=["fp8"], tp=[1]))
     assert row.standing == "simulated"
-    assert row.outcome is not None
     assert row.outcome.feasible
     assert (row.outcome.gpu, row.outcome.engine, row.outcome.precision) == ("h100_sxm", "vllm", "fp8")
-    assert row.outcome.gpus is not None
-    assert base.gpus is not None
     assert 0.7 * base.gpus <= row.outcome.gpus <= base.gpus
     assert "0.19.0" in row.basis
     assert tried(row).startswith("two of every four weights zero")

@@ -60,8 +60,6 @@ def test_two_servers_of_ones_own() -> None:
     }
     assert cents(view) == 36_299.67
     energy, carbon = (of(view, money().assumptions) for of in (energy_of, carbon_of))
-    assert energy is not None
-    assert carbon is not None
     assert energy.value == pytest.approx(15_330)  # 20 kW x 0.7 x 1.5 x 730 h
     assert carbon.value == pytest.approx(6_132)  # 15,330 kWh x 400 g
 
@@ -265,7 +263,6 @@ def test_the_base_of_a_hybrid_is_that_of_the_newsvendor() -> None:
         owned = server(usd=180_000, kw=0.0)
         base = Base(system_gpus=8, view=lambda always, owned=owned, plain=plain: on_prem(owned, always, plain))
         view = hybrid(base, (instance(usd_per_hour),), most, day, plain)
-        assert view.base is not None
         share = 3_000 / (usd_per_hour * 730)  # 180,000 over 60 months, against all hours of a month
         assert view.base.worth_owning == pytest.approx(share)
         needed = [most.at(load).kinds[0].instances for load in day.loads]

@@ -34,10 +34,9 @@ def way(answer: CostAnswer, name: str) -> WayToPay:
 def test_hardware_costs_what_the_plan_says(location: str, part: str) -> None:
     sections: dict[str, Any] = {"deployment": H100 | {"location": location}}
     planned = analytic_plan(Scenario.model_validate(raw(LLAMA_70B, **sections)), alternatives=0)
-    assert planned.cost is not None
     answer = priced(planned, **sections)
-    assert answer.parts[part] == pytest.approx(planned.cost.hardware_usd_per_month)  # type: ignore[index]
-    share = answer.parts[part] / answer.usd_per_month  # type: ignore[index]
+    assert answer.parts[part] == pytest.approx(planned.cost.hardware_usd_per_month)
+    share = answer.parts[part] / answer.usd_per_month
     for ours, planned_usd in (
         (answer.usd_per_million_output_tokens, planned.cost.usd_per_million_output_tokens),
         (answer.full_load.usd_per_million_output_tokens, planned.cost.usd_per_million_output_tokens_at_full_load),
@@ -164,8 +163,6 @@ def test_region_sets_electricity_and_carbon() -> None:
     france, india = (priced(costs={"region": region}) for region in ("France", "india"))
     assert france.parts["power"] > india.parts["power"]  # Europe is dearer than Asia
     clean, dirty = (way(answer, "on_prem").carbon_kg_per_month for answer in (france, india))
-    assert clean is not None
-    assert dirty is not None
     assert clean < dirty
     assert way(priced(), "on_prem").carbon_kg_per_month is None  # no figure for the whole world
     assert way(priced(costs={"carbon_g_per_kwh": 100}), "on_prem").carbon_kg_per_month is not None

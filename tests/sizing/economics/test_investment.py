@@ -138,7 +138,6 @@ def test_break_even_in_ranges_where_it_is_crossed_more_than_once() -> None:
         return api(token_price(), MONTH.times(load))
 
     found = cheaper_ranges(own, tokens, fleet(2), MONTH)
-    assert found is not None
     # 32,876.71 requests a day are planned. One server: from 1,500 / 4,250 = 0.3529 of them to 0.5, from where on there
     # are two: from 3,000 / 4,250 = 0.7059 to 1; three: from 4,500 / 4,250 = 1.0588; four at 1.5: 6,000 < 6,375, and on.
     each = [(one.from_requests_per_day, one.to_requests_per_day) for one in found]

@@ -1,7 +1,5 @@
 """A mixed fleet as something to pay for: the sum of its fleets, the same at every door."""
 
-from __future__ import annotations
-
 import json
 import math
 from dataclasses import replace
@@ -35,10 +33,8 @@ def test_two_fleets_of_ones_own() -> None:
     # (2 x 400,000 + 3 x 60,000) / 60; (20 kW + 6 kW) x 0.7 x 1.5 x 730 h x 0.10; staff once.
     assert parts(both) == {"servers": 16_333.33, "power": 1_992.90, "staff": 5_000.00}
     assert cents(both) == 23_326.23
-    assert both.systems is not None
     assert both.systems.value == 5
     carbon = carbon_of(both, constants.assumptions)
-    assert carbon is not None
     assert carbon.value == pytest.approx(26 * 0.7 * 1.5 * 730 * 0.4)  # kW, share, PUE, hours, kg/kWh
 
 
@@ -62,22 +58,18 @@ def by_hand(of: Ways) -> float:
     """USD a month of the rented instances of the mix: number x USD an hour x 730, and staff once."""
     staff = of.money.assumptions.amount("staff_rented_usd_per_month").value
     mix = cheaper.answer().plan.mixed
-    assert mix is not None
     small, large = mix.parts
     assert (small.deployment.gpu, large.deployment.gpu) == ("l4", "h100_sxm")
-    assert large.usd_per_month is not None
     return small.deployment.systems * 0.2 * 730 + large.usd_per_month + staff
 
 
 def test_the_cost_of_a_mix_is_that_of_its_fleets() -> None:
     answer = cheaper.answer()
     mix, ways, priced_mix = answer.plan.mixed, ways_of_answer(answer), cost(answer)
-    assert mix is not None
     assert mix.outcome == "cheaper"
     assert priced_mix.usd_per_month == pytest.approx(by_hand(ways))
     assert sum(priced_mix.cash) == pytest.approx(36 * by_hand(ways))
     assert priced_mix.gpus == mix.gpus
-    assert priced_mix.mixed is not None
     assert [each.gpus for each in priced_mix.mixed.fleets] == [part.deployment.gpus for part in mix.parts]
     assert priced_mix.mixed.one_fleet_usd_per_month == month_of_plan(answer)["usd_per_month"]
     instances = math.fsum(each.usd_per_month for each in priced_mix.mixed.fleets)
@@ -99,7 +91,6 @@ def test_further_requests_cost_what_each_fleet_adds() -> None:
         # USD of a system over the requests that it serves at the mean share of its peak, times its share of requests.
         busy = ways.month.requests / (ways.fleet.peak_rps * 3600 * 730)
         usd += own / view.systems.value / (one.max_rps * 3600 * 730 * busy) * share
-    assert priced_mix.marginal is not None
     assert priced_mix.marginal.usd_per_request == pytest.approx(usd)
 
 
@@ -150,11 +141,9 @@ def test_a_mix_that_is_not_cheaper_is_priced_as_the_plan() -> None:
 def test_spot_instances_of_a_mix_stand_with_each_fleet() -> None:
     answer = cheaper.answer()
     spot = cost(answer.at_costs(answer.scenario.costs.model_copy(update={"purchase": "spot"})))
-    assert spot.mixed is not None
     assert spot.spot is None
     each = [one.spot for one in spot.mixed.fleets]
     for one, own in zip(spot.mixed.fleets, each, strict=True):
-        assert own is not None
         assert own.needed == one.systems
         # What a fleet costs is its rent with interruptions; staff is stated of all together.
         assert own.usd_per_month == pytest.approx(one.usd_per_month)
@@ -164,5 +153,4 @@ def test_spot_instances_of_a_mix_stand_with_each_fleet() -> None:
     assert spot.answer.count("pot: ") == 2
     assert f"{spot.mixed.fleets[0].name}, spot: " in spot.answer
     on_demand = cost(answer).mixed
-    assert on_demand is not None
     assert all(fleet.spot is None for fleet in on_demand.fleets)

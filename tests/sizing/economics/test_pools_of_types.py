@@ -1,7 +1,5 @@
 """Prefill and decode on two GPU types as something to pay for: both pools, over all months, in one place."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest
@@ -20,8 +18,6 @@ from tests.sizing.mixed import pools
 def by_hand(ways: Ways) -> float:
     """USD a month: 8 GPUs of each rented system x USD an hour x 730, and staff once."""
     mixed = pools.answer().plan.mixed
-    assert mixed is not None
-    assert mixed.apart is not None
     staff = ways.money.assumptions.amount("staff_rented_usd_per_month").value
     prefill, decode = mixed.apart.prefill, mixed.apart.decode
     return (prefill.systems * 8 * 1.0 + decode.systems * 8 * 0.18) * 730 + staff
@@ -34,7 +30,6 @@ def test_the_cost_of_pools_is_that_of_both() -> None:
     assert priced.usd_per_month == pytest.approx(by_hand(ways))
     assert sum(priced.cash) == pytest.approx(36 * by_hand(ways))
     assert over_months(ways)["cloud"] == priced.cash
-    assert priced.mixed is not None
     assert priced.mixed.by == "phase"
     assert [fleet.gpu for fleet in priced.mixed.fleets] == ["h100_sxm", "h20"]
     assert priced.mixed.usd_over_months == pytest.approx(36 * by_hand(ways))

@@ -1,7 +1,5 @@
 """Spot instances: zones that fail by hand and by simulation, what time on demand costs, and what is said of it."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 from typing import Any
@@ -138,7 +136,6 @@ def test_published_figures_are_of_instance_types_of_the_catalogue() -> None:
 def test_an_answer_says_what_spot_takes_and_saves() -> None:
     answer = priced()
     spot = answer.spot
-    assert spot is not None
     assert spot.instances >= spot.needed
     assert spot.held
     assert not spot.validated
@@ -148,8 +145,6 @@ def test_an_answer_says_what_spot_takes_and_saves() -> None:
     assert 0 < spot.saved_share < 1
     assert spot.saved_share == pytest.approx(1 - spot.usd_per_month / spot.on_demand_usd_per_month)
     assert "Spot:" in answer.answer
-    assert answer.low is not None
-    assert answer.usd_per_month is not None
     assert answer.high is not None
     assert answer.low < answer.usd_per_month < answer.high
     words = " ".join(spot_sentences(spot, lambda amount: "MONEY"))
@@ -175,13 +170,8 @@ def test_more_interruptions_and_less_capacity_never_cost_less() -> None:
         priced(spot_interrupted_percent_per_month=30_000),
         priced(spot_without_capacity_percent=80),
     )
-    assert calm.usd_per_month is not None
-    assert wild.usd_per_month is not None
-    assert scarce.usd_per_month is not None
     assert wild.usd_per_month >= calm.usd_per_month
     assert scarce.usd_per_month > calm.usd_per_month
-    assert wild.spot is not None
-    assert calm.spot is not None
     assert wild.spot.instances > calm.spot.instances
 
 

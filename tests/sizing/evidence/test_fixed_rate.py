@@ -1,7 +1,5 @@
 """An open loop is answered by the simulation of a plan: it agrees with the closed loop, with plans, and with itself."""
 
-from __future__ import annotations
-
 import math
 from functools import cache
 from typing import Any

@@ -28,8 +28,6 @@ def test_gpus_serve_a_load_that_a_plan_needs_exactly_them_for(gpus: int) -> None
     served = served_by_gpus(scenario(), gpus)
     at_it = analytic_plan(with_peak(served.requests_per_s * 0.999)).deployment
     beyond = analytic_plan(with_peak(served.requests_per_s * 1.01)).deployment
-    assert at_it is not None
-    assert beyond is not None
     assert at_it.gpus <= gpus < beyond.gpus
 
 
@@ -61,7 +59,6 @@ def test_the_longest_prompt_fits_and_a_longer_one_does_not() -> None:
     assert found is not None
     for tokens, fits in ((found, True), (found * 1.03, False)):
         answer = analytic_plan(scenario(workload={"input_tokens": tokens, "output_tokens": 200, "peak_rps": 40}))
-        assert answer.deployment is not None
         assert (answer.deployment.gpus <= 4) is fits
 
 
@@ -97,7 +94,7 @@ def test_unknown_names_are_refused() -> None:
     with pytest.raises(InvalidScenario):
         served_by_gpus(scenario(model="no such model"), 8)
     with pytest.raises(SizingError):
-        tightest_limit(scenario(), "latency", 8)  # type: ignore[arg-type]
+        tightest_limit(scenario(), "latency", 8)
 
 
 APART = {"gpus": ["h200_sxm"], "serving": ["disaggregated"], "objective": "gpus", "accurate_formats_only": False}
@@ -116,15 +113,12 @@ def large_model(serving: list[str], rps: float = 31, **limits: object) -> Scenar
 @pytest.mark.parametrize("e2e_ms", [None, 20_000])
 def test_pools_of_gpus_serve_a_load_that_a_plan_of_pools_needs_exactly_them_for(e2e_ms: float | None) -> None:
     planned = analytic_plan(large_model(["disaggregated"], e2e_ms=e2e_ms)).deployment
-    assert planned is not None
     served = served_by_gpus(large_model(["disaggregated"], e2e_ms=e2e_ms), planned.gpus)
     assert served.requests_per_s >= 31 * (1 - 1e-9)
     assert served.gpus <= served.gpus_given == planned.gpus
     assert "prefill" in served.message
     at_it = analytic_plan(large_model(["disaggregated"], served.requests_per_s * 0.999, e2e_ms=e2e_ms)).deployment
     beyond = analytic_plan(large_model(["disaggregated"], served.requests_per_s * 1.02, e2e_ms=e2e_ms)).deployment
-    assert at_it is not None
-    assert beyond is not None
     assert at_it.gpus <= planned.gpus < beyond.gpus
 
 
@@ -140,12 +134,8 @@ def test_the_better_of_both_kinds_of_serving_answers() -> None:
 def test_what_can_be_pushed_is_pushed_as_far_as_pools_let_it() -> None:
     """Of 256 GPUs, which carry the peak either way."""
     both, together = (longest_prompt(large_model(kind), 256).value for kind in ([], ["aggregated"]))
-    assert both is not None
-    assert together is not None
     assert both > together
     both, together = (tightest_limit(large_model(kind), "itl_ms", 256).value for kind in ([], ["aggregated"]))
-    assert both is not None
-    assert together is not None
     assert both < together
 
 
@@ -157,7 +147,6 @@ def test_a_batch_limit_that_a_plan_needs_counts_here_too() -> None:
         deployment={"gpus": ["b300_sxm"], "objective": "gpus", "serving": ["aggregated"]},
     )
     planned = analytic_plan(asked).deployment
-    assert planned is not None
     assert planned.batch_limit is not None
     served = served_by_gpus(asked, planned.gpus)
     assert served.requests_per_s >= 31
@@ -179,7 +168,6 @@ def test_beyond_the_context_window_no_gpus_serve_anything():
         assert "context window" in found.message
     assert tightest_limit(scenario, "ttft_ms", 64).value is None
     longest = longest_prompt(scenario, 64)
-    assert longest.value is not None
     assert longest.value < 131_072
 
 

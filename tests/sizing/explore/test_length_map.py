@@ -173,7 +173,7 @@ def test_lengths_around_a_scenario_hold_its_own() -> None:
 @pytest.mark.parametrize("bad", [0, -5, float("nan"), float("inf"), 1e9, "many"])
 def test_a_length_that_is_none_is_refused(bad: object) -> None:
     with pytest.raises(SizingError, match="Prompt length must be"):
-        gpus_over_lengths(scenario(), "h100_sxm", [bad], [100])  # type: ignore[list-item]
+        gpus_over_lengths(scenario(), "h100_sxm", [bad], [100])
 
 
 def test_too_many_cells_and_a_gpu_that_is_not_considered_are_refused() -> None:

@@ -121,7 +121,6 @@ def test_accuracy_is_left_out_until_it_was_measured(tmp_path: Path, monkeypatch:
 def test_the_accuracy_chapter_shows_every_figure_of_the_report() -> None:
     figures = accuracy_chapter.accuracy_figures()
     section = accuracy_chapter.accuracy()
-    assert section is not None
     lists = {key for key, value in figures.items() if isinstance(value, list)}
     assert lists == set(accuracy_chapter.TITLES), "each list of accuracy.json has a title"
     assert figures["date"] in section.intro
@@ -135,7 +134,6 @@ def test_the_accuracy_chapter_shows_every_figure_of_the_report() -> None:
 
 def test_the_accuracy_chapter_has_no_names_of_the_code() -> None:
     section = accuracy_chapter.accuracy()
-    assert section is not None
     said = [str(cell) for table in section.tables for row in (table.columns, *table.rows) for cell in row]
     raw = {"fixed_concurrency", "fixed_rate", "static_batch", "offline_max_throughput", "itl", "e2e", "h100_sxm"}
     assert not raw & set(said)
@@ -144,7 +142,6 @@ def test_the_accuracy_chapter_has_no_names_of_the_code() -> None:
 
 def test_errors_stand_in_the_order_of_the_report() -> None:
     section = accuracy_chapter.accuracy()
-    assert section is not None
     errors = next(table for table in section.tables if table.title == "Errors by protocol")
     assert errors.rows[0][:4] == ("Nothing (seen in the fit)", "Closed loop", "ITL", "good")
     judged = [words for scheme, words in accuracy_chapter.WORDS["scheme"].items() if scheme != LATER]

@@ -1,7 +1,5 @@
 """Prefill and decode on two GPU types: which engines and places join them, what is bought, and that limits hold."""
 
-from __future__ import annotations
-
 from functools import cache
 from typing import Any
 
@@ -97,18 +95,12 @@ def test_what_joins_types_has_a_source() -> None:
 def test_a_plan_says_what_pools_on_two_types_would_save() -> None:
     deployment = {"gpus": ["h100_sxm", "h20"], "mixed": 2}
     one = plan(Scenario.model_validate(raw(LLAMA_70B, workload=WORKLOAD, limits=LIMITS, deployment=deployment)))
-    assert one.mixed is not None
     apart = one.mixed.apart
-    assert apart is not None
-    assert one.cost is not None
-    assert apart.usd_per_month is not None
-    assert one.cost.hardware_usd_per_month is not None
     assert apart.saved_share == pytest.approx(1 - apart.usd_per_month / one.cost.hardware_usd_per_month)
     assert ("Prefill on" in one.answer) == (apart.saved_share > 0)
     assert "two GPU types would cost no less" in one.answer or apart.saved_share > 0
     assert apart.source
     bare = one.mixed.without_money().apart
-    assert bare is not None
     assert bare.usd_per_month is None
     assert bare.same_type_usd_per_month is None
 
@@ -116,16 +108,12 @@ def test_a_plan_says_what_pools_on_two_types_would_save() -> None:
 def test_pools_are_advised_where_they_save_more_than_splitting_costs() -> None:
     answer = pools.answer()
     mixed = answer.plan.mixed
-    assert mixed is not None
-    assert mixed.apart is not None
     assert mixed.apart.advised
     assert not answer.fleets
     assert "and are what is priced" in answer.plan.answer
     dear = pools.keys("vllm")
     dear["prices"]["negotiated"]["gpu_hours"][0]["usd"] = 0.3
     other = plan(Scenario.model_validate(dear)).mixed
-    assert other is not None
-    assert other.apart is not None
     assert not other.apart.advised
     hybrid = {**pools.keys("vllm")["deployment"], "location": "hybrid"}
     there = plan(Scenario.model_validate(pools.keys("vllm") | {"deployment": hybrid})).mixed
@@ -134,30 +122,21 @@ def test_pools_are_advised_where_they_save_more_than_splitting_costs() -> None:
 
 def test_advised_pools_are_a_plan_of_their_own() -> None:
     answer = pools.answer()
-    assert answer.pools is not None
-    assert answer.plan.mixed is not None
     there, apart = answer.pools.plan, answer.plan.mixed.apart
-    assert apart is not None
     deployed = there.deployment
-    assert deployed is not None
-    assert deployed.pools is not None
     assert [one.gpu.id for one in answer.pools.chosen] == ["h100_sxm", "h20"] == [apart.prefill.gpu, apart.decode.gpu]
     assert [one.gpus for one in deployed.pools] == [apart.prefill.gpus, apart.decode.gpus]
     assert deployed.gpus == apart.prefill.gpus + apart.decode.gpus
     assert deployed.gpus_bought == apart.prefill.gpus_bought + apart.decode.gpus_bought
     for pool in deployed.pools:
         assert pool.max_rps * (pool.instances - pool.spare_instances) >= 40 * (1 - 1e-6)
-    assert there.latency is not None
     # What is expected is faster than what the pools are sized for.
-    assert there.latency.ttft_ms.at_percentile is not None
     assert there.latency.ttft_ms.at_percentile < apart.ttft_ms
-    assert there.gpus_low is not None
     assert there.gpus_low <= deployed.gpus
 
 
 def test_an_engine_that_no_document_joins_across_types_is_named() -> None:
     mixed = pools.answer("sglang").plan.mixed
-    assert mixed is not None
     assert mixed.apart is None
     assert mixed.no_pools_of_types == ("sglang",)
     assert "No document says that SGLang hands a KV cache from one GPU type" in pools.answer("sglang").plan.answer

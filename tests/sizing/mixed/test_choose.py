@@ -1,7 +1,5 @@
 """The cheapest split against every split there is, closed forms by hand, and what holds for any units."""
 
-from __future__ import annotations
-
 import math
 from itertools import groupby, product
 from types import SimpleNamespace
@@ -37,7 +35,6 @@ def by_trying(units: list[Unit], most: int) -> float:
 
 
 def told(split: RangeSplit | None) -> list[tuple[str, int, int, int]]:
-    assert split is not None
     return [(one.unit.gpu, one.first, one.end, one.number) for one in split.shares]
 
 
@@ -46,7 +43,6 @@ def test_short_prompts_go_to_the_cheap_type_and_long_ones_to_the_large() -> None
     # All on large: 3 x 5 = 15. Short ones on small: 4 x 1 + 2 x 5 = 14.
     split = cheapest_split([small, large], 2)
     assert told(split) == [("small", 0, 2, 4), ("large", 2, 3, 2)]
-    assert split is not None
     assert split.counted == pytest.approx(14.0)
     assert told(cheapest_split([small, large], 1)) == [("large", 0, 3, 3)]
 
@@ -61,7 +57,6 @@ def test_alike_requests_fill_a_remainder_with_smaller_units() -> None:
     # Six sixths take 2.4 of "eight", which are three whole units; five take two of them.
     eight, one = unit("eight", 10.0, *[0.4] * 6), unit("one", 4.0, *[1.0] * 6)
     split = cheapest_split([eight, one], 2)
-    assert split is not None
     assert split.counted == pytest.approx(2 * 10.0 + 4.0)
     cheap = cheapest_split([eight, unit("one", 1.5, *[1.0] * 6)], 2)
     assert told(cheap) == [("one", 0, 6, 6)]
@@ -120,7 +115,6 @@ def test_nothing_counts_less_than_the_split(units: list[Unit], most: int) -> Non
 def test_more_fleets_never_cost_more(units: list[Unit], most: int) -> None:
     fewer, more = cheapest_split(units, most), cheapest_split(units, most + 1)
     if fewer is not None:
-        assert more is not None
         assert more.counted <= fewer.counted * (1 + 1e-9)
 
 

@@ -1,7 +1,5 @@
 """One question, one answer at every door: what prices the mixed fleet, and what keeps one fleet and says so."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from dataclasses import replace
@@ -59,7 +57,6 @@ def test_a_comparison_has_the_cost_of_the_mixed_fleet(asked: Callable[[], Compar
     (driver,) = mix.drivers
     assert driver.key == "deployment.mixed"
     assert driver.usd_per_month == pytest.approx(mix.usd_more)
-    assert mix.usd_more is not None
     assert mix.usd_more < 0
 
 
@@ -98,7 +95,6 @@ def test_brief_plans_are_given_their_mix_before_they_are_compared() -> None:
 
 def test_a_running_deployment_is_held_against_what_the_answer_costs() -> None:
     usd = cost(cheaper.answer()).usd_per_month
-    assert usd is not None
     assert planned_cost(cheaper.answer()).usd_per_hour == pytest.approx(usd / 730)
 
 
@@ -114,7 +110,6 @@ def test_moved_inputs_keep_one_fleet_and_say_so() -> None:
     assert of_one_fleet(cheaper.SCENARIO) == OF_ONE_FLEET
     assert of_one_fleet(ONE_FLEET) == ""
     section = sensitivity(subject_of(cheaper.answer(), Released.OWN_PRICES), unmoved())
-    assert section is not None
     first = section.blocks[0]
     assert isinstance(first, Paragraph)
     assert first.text.endswith(OF_ONE_FLEET)
@@ -136,7 +131,6 @@ def test_levers_keep_one_fleet_and_say_so() -> None:
 
 def test_materials_are_of_one_fleet_and_say_so() -> None:
     section = materials(subject_of(cheaper.answer(), Released.OWN_PRICES))
-    assert section is not None
     assert section.blocks[0] == Paragraph(text=MATERIALS_OF_ONE_FLEET)
 
 

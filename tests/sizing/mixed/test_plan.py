@@ -1,7 +1,5 @@
 """A mix beside a plan: its parts are plans that hold the limits, it is held against one type, and bad input is said."""
 
-from __future__ import annotations
-
 import json
 import math
 from functools import cache
@@ -42,14 +40,11 @@ def mix(one: Plan) -> MixedFleet:
 def checked(one: Plan) -> None:
     """What holds for every mix with parts."""
     mixed, cost = mix(one), one.cost
-    assert cost is not None
     assert mixed.one_fleet_usd_per_month == cost.hardware_usd_per_month
     if not mixed.parts:
         assert mixed.outcome in ("one_fleet", "not_held", "no_price")
         assert mixed.usd_per_month is None
         return
-    assert mixed.usd_per_month is not None
-    assert mixed.one_fleet_usd_per_month is not None
     assert mixed.saved_share == pytest.approx(1 - mixed.usd_per_month / mixed.one_fleet_usd_per_month)
     assert (mixed.outcome == "cheaper") == (mixed.usd_per_month < mixed.one_fleet_usd_per_month * (1 - 1e-9))
     assert math.fsum(part.share for part in mixed.parts) == pytest.approx(1.0)
@@ -57,9 +52,7 @@ def checked(one: Plan) -> None:
     assert mixed.gpus == sum(part.deployment.gpus for part in mixed.parts)
     assert len(mixed.parts) > 1
     for part in mixed.parts:
-        assert part.latency is not None
         for latency, limit in ((part.latency.ttft_ms, LIMITS["ttft_ms"]), (part.latency.itl_ms, LIMITS["itl_ms"])):
-            assert latency.at_percentile is not None
             assert latency.at_percentile <= limit
 
 

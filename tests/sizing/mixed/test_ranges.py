@@ -1,7 +1,5 @@
 """Ranges of prompt length: what they hold together, how a router tells them, and how a part of the requests arrives."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -3,8 +3,6 @@
 Read from the plan's JSON, the contract that other programs rely on, so that the panel judges what a customer gets.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any

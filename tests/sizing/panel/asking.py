@@ -1,7 +1,5 @@
 """A question of the panel, answered by the product and judged."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from sizing import plan

@@ -1,7 +1,5 @@
 """One question of the panel: a scenario, the answers that an expert accepts, and why."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from functools import cache
@@ -30,6 +28,7 @@ class Accepted:
 
     ``bought``: GPUs in the systems that are bought or rented. ``instance``: GPUs of the largest instance. ``pp`` is 1
     unless a question says otherwise: within one system every model of the catalogue has a layout without a pipeline.
+    ``providers``: who rents it, anybody where none is given.
     ``apart``: whether prefill and decode may run in instances of their own. ``narrow``: whether FP4 is accepted on GPUs
     that compute it in 16 bit; INT8 is, on those without FP8 alone. ``usd``: hardware, USD a month.
     """
@@ -37,6 +36,7 @@ class Accepted:
     gpus: frozenset[str]
     formats: frozenset[str]
     engines: frozenset[str] = ENGINES
+    providers: frozenset[str] = frozenset()
     bought: Range = (1, float("inf"))
     instance: Range = (1, float("inf"))
     tp: Range = (1, float("inf"))
@@ -57,6 +57,8 @@ class Accepted:
             )
             if value not in allowed
         ]
+        if self.providers and answer.system.split()[0] not in self.providers:
+            faults.append(f"{answer.system} is rented from none of {', '.join(sorted(self.providers))}")
         amounts: tuple[tuple[str, float, Range], ...] = (
             ("GPUs bought", answer.bought, self.bought),
             ("GPUs of an instance", answer.largest_instance, self.instance),
@@ -114,7 +116,7 @@ def _names(value: str | list[str], groups: Mapping[str, list[str]]) -> frozenset
 
 
 def _accepted(given: Mapping[str, Any], groups: Mapping[str, list[str]]) -> Accepted:
-    named, switches = {"gpus", "formats", "engines"}, {"apart", "narrow"}
+    named, switches = {"gpus", "formats", "engines", "providers"}, {"apart", "narrow"}
     ranges = {field.name for field in fields(Accepted)} - named - switches
     unknown = set(given) - named - ranges - switches
     if unknown:

@@ -1,7 +1,5 @@
 """What holds for every answer, whatever was asked: what an expert is never seen to offer unasked."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -128,8 +126,9 @@ def no_fabric(case: Case) -> Iterator[str]:
 
 
 def pipeline_over_pcie(case: Case) -> Iterator[str]:
-    """Pipeline stages over PCIe, although a plan without them costs about as much; four stages without need."""
-    if not case.pcie or case.first.pp == 1 or case.scenario.deployment.pp:
+    """Pipeline stages over PCIe, although a plan without them costs about as much; four stages without need. llama.cpp
+    splits by layer unless told otherwise (docs/multi-gpu.md)."""
+    if not case.pcie or case.first.pp == 1 or case.scenario.deployment.pp or case.first.engine == "llamacpp":
         return
     simpler = next((a for a in case.within(ABOUT_AS_MUCH) if a.pp == 1), None)
     if simpler is not None:

@@ -1,7 +1,5 @@
 """Whether an engine serves a model on a GPU in a format, by the panel's own copy of what engines declare."""
 
-from __future__ import annotations
-
 import csv
 from functools import cache
 from pathlib import Path

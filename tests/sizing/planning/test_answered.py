@@ -1,7 +1,5 @@
 """A question with its own plan, and no other."""
 
-from __future__ import annotations
-
 import pickle
 from dataclasses import replace
 
@@ -79,7 +77,6 @@ def test_constants_of_cost_and_the_name_do_not_move_a_plan() -> None:
 def test_the_chosen_configurations_are_those_of_the_deployment(scenario: Scenario) -> None:
     answer = Answer.of(scenario, analytic_plan)
     deployed = answer.plan.deployment
-    assert deployed is not None
     assert len(answer.chosen) == len(deployed.kinds)
     for row, kind in zip(answer.chosen, deployed.kinds, strict=True):
         assert (row.tp, row.pp, row.ep, row.dp) == (kind.tp, kind.pp, kind.ep, kind.dp)

@@ -13,6 +13,5 @@ from tests.sizing.asking import LLAMA_8B, raw
 )
 def test_a_server_whose_gpus_all_work_is_said_in_plain_words(every: int, said: str) -> None:
     deployed = analytic_plan(Scenario.model_validate(raw(LLAMA_8B))).deployment
-    assert deployed is not None
     full = deployed.model_copy(update={"gpus": every, "gpus_bought": every, "systems": 1, "spare_instances": 0})
     assert said in bought(full, "H100 SXM")

@@ -35,7 +35,6 @@ def test_an_e2e_limit_is_met_by_whichever_pair_grows_into_it() -> None:
 
 def test_pools_win_where_a_tight_itl_limit_keeps_batches_small() -> None:
     found, together = analytic_plan(scenario()), analytic_plan(scenario(deployment={**H100, "serving": ["aggregated"]}))
-    assert found.deployment is not None
     assert found.deployment.serving == "disaggregated"
     assert found.deployment.systems < together.deployment.systems
     prefill, decode = found.deployment.prefill, found.deployment.decode
@@ -62,7 +61,6 @@ def test_pools_win_where_a_tight_itl_limit_keeps_batches_small() -> None:
 )
 def test_aggregated_serving_stays_first_where_nothing_is_gained(keys: dict[str, Any]) -> None:
     found = analytic_plan(scenario(**keys))
-    assert found.deployment is not None
     assert found.deployment.serving == "aggregated"
     assert found.deployment.prefill is None
 
@@ -115,7 +113,6 @@ def test_sequential_use_meets_the_e2e_limit() -> None:
 
 def test_two_single_points_of_failure_are_one_sentence() -> None:
     plan = analytic_plan(scenario(workload={"peak_rps": 0.2}, deployment={**H100, "serving": ["disaggregated"]}))
-    assert plan.deployment is not None
     assert plan.deployment.single_points == ("prefill", "decode")
     alone = [one.text for one in plan.sentences if one.about == "redundancy"]
     assert len(alone) == 1
@@ -142,7 +139,6 @@ def test_what_pools_cannot_do_is_excluded_with_a_reason(
     found = analytic_plan(scenario(deployment=deployment, workload=workload))
     assert not found.feasible
     assert reason in found.excluded[0].reason
-    assert found.excluded[0].fix is not None
     assert found.excluded[0].fix.key == "deployment.serving"
 
 

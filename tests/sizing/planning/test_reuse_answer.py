@@ -28,12 +28,9 @@ def planned(routing: str, **changed: Any) -> tuple[sizing.Scenario, Plan]:
 def test_what_is_counted_on_is_held_by_the_plan_itself() -> None:
     for routing in ("least_loaded", "prefix_aware"):
         one, plan = planned(routing)
-        assert plan.reuse is not None
-        assert plan.deployment is not None
         working = plan.deployment.instances - plan.deployment.spare_instances
         held = CacheState(capacity_tokens=plan.reuse.kv_capacity_tokens, replicas=working, service_s=15.0)
         there = with_caches(understand(one), held).reused
-        assert there is not None
         assert there.rows.hit_share >= plan.reuse.hit_share - 2 * CLOSE
         assert Answer.of(one, lambda _, plan=plan: plan).question.traffic.cached_tokens == pytest.approx(
             plan.reuse.hit_share * plan.reuse.mean_prompt_tokens
@@ -43,15 +40,10 @@ def test_what_is_counted_on_is_held_by_the_plan_itself() -> None:
 def test_routing_by_prefix_saves_instances_and_the_answer_says_so() -> None:
     _, at_random = planned("least_loaded")
     _, by_prefix = planned("prefix_aware")
-    assert at_random.reuse is not None
-    assert by_prefix.reuse is not None
-    assert at_random.deployment is not None
-    assert by_prefix.deployment is not None
     assert at_random.reuse.hit_share < 0.7 < by_prefix.reuse.hit_share
     assert by_prefix.deployment.gpus < at_random.deployment.gpus
     first = at_random.reuse.savings[0]
     assert first.name == "prefix_aware_routing"
-    assert first.instances is not None
     of_one = at_random.deployment.gpus / at_random.deployment.instances
     assert abs(first.instances * of_one - by_prefix.deployment.gpus) <= of_one
     assert any("Routing by prefix" in sentence for sentence in at_random.reuse.says)
@@ -60,21 +52,15 @@ def test_routing_by_prefix_saves_instances_and_the_answer_says_so() -> None:
 
 def test_first_turns_wait_for_their_whole_prompt() -> None:
     _, plan = planned("prefix_aware", first_prompt_tokens=20000, turns=6)
-    assert plan.reuse is not None
     first, later = plan.reuse.ttft_first_turn_ms, plan.reuse.ttft_later_turns_ms
-    assert first is not None
-    assert later is not None
-    assert first.at(50) > 2.0 * later.at(50)  # type: ignore[operator]
+    assert first.at(50) > 2.0 * later.at(50)
 
 
 def test_an_estimate_and_a_brief_plan_count_on_the_same() -> None:
     from sizing.planning.analytic import analytic_plan
 
     one, plan = planned("prefix_aware")
-    estimated, brief = analytic_plan(one), sizing.planning.plan.plan(one, brief=True)  # type: ignore[attr-defined]
-    assert plan.reuse is not None
-    assert estimated.reuse is not None
-    assert brief.reuse is not None
+    estimated, brief = analytic_plan(one), sizing.planning.plan.plan(one, brief=True)
     assert estimated.reuse.hit_share == pytest.approx(plan.reuse.hit_share, abs=0.1)
     assert brief.reuse.hit_share == plan.reuse.hit_share
     assert brief.reuse.savings == ()
@@ -116,10 +102,9 @@ def test_a_trace_with_blocks_is_replayed_and_counted(tmp_path: Path) -> None:
     (tmp_path / "scenario.json").write_text(json.dumps(raw | {"limits": {"ttft_ms": 5000}}))
     one = sizing.load_scenario(tmp_path / "scenario.json")
     plan = sizing.plan(one)
-    assert plan.reuse is not None
     assert 0.0 < plan.reuse.hit_share <= plan.reuse.hit_share_unlimited
     again = sum(512 * (1 + 4 * (k // 40)) for k in range(400) if k >= 40) + 39 * 512
-    total = sum(line["input_length"] for line in lines)  # type: ignore[misc]
+    total = sum(line["input_length"] for line in lines)
     assert plan.reuse.hit_share_unlimited == pytest.approx(again / total, abs=0.01)
     assert plan.reuse.sessions_at_once is None
     assert sizing.load_scenario(one.model_dump(mode="json")) == one
@@ -151,15 +136,13 @@ def test_a_second_tier_holds_more_and_pays_where_loading_is_faster() -> None:
     shares = {name: plan.reuse.hit_share for name, plan in plans.items() if plan.reuse is not None}
     assert shares["host"] > shares["none"] + 0.1
     assert shares["slow"] == pytest.approx(shares["none"], abs=0.1)
-    assert plans["host"].deployment.gpus < plans["none"].deployment.gpus  # type: ignore[union-attr]
-    tier = plans["host"].reuse.second_tier  # type: ignore[union-attr]
-    assert tier is not None
+    assert plans["host"].deployment.gpus < plans["none"].deployment.gpus
+    tier = plans["host"].reuse.second_tier
     assert tier.load_ms < tier.computed_ms
-    assert tier.purchase_usd == pytest.approx(512 * 14 * plans["host"].deployment.gpus)  # type: ignore[union-attr]
-    slow = plans["slow"].reuse.second_tier  # type: ignore[union-attr]
-    assert slow is not None
+    assert tier.purchase_usd == pytest.approx(512 * 14 * plans["host"].deployment.gpus)
+    slow = plans["slow"].reuse.second_tier
     assert slow.pays_from_tokens is None
-    assert any("128 GiB of host memory" in one for one in plans["none"].reuse.says)  # type: ignore[union-attr]
+    assert any("128 GiB of host memory" in one for one in plans["none"].reuse.says)
 
 
 def test_the_more_sessions_the_more_gpus_in_proportion() -> None:
@@ -180,8 +163,6 @@ def test_the_more_sessions_the_more_gpus_in_proportion() -> None:
         keys["deployment"] = {"gpus": ["h100_sxm"], "precisions": ["fp8"], "routing": "prefix_aware"}
         keys["deployment"] |= {"serving": ["aggregated"], "engines": ["vllm"]}
         plan = analytic_plan(Scenario.model_validate(keys), alternatives=0)
-        assert plan.deployment is not None
-        assert plan.reuse is not None
         assert plan.reuse.kv_capacity_tokens < 2.5 * plan.reuse.working_set_tokens
         each.append(plan.deployment.gpus / sessions)
     assert max(each) < 2.0 * min(each)

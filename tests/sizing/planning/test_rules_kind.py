@@ -69,7 +69,7 @@ def test_nothing_is_said_of_an_accelerator_of_ones_own() -> None:
 def test_a_price_on_another_basis_than_the_others_is_said_with_the_answer() -> None:
     alone = ask(LLAMA_70B, deployment={"gpus": ["mi355x"]})
     (warning,) = (w for w in alone.warnings if w.code == "price_basis")
-    assert "rests on an average selling price, not on what a seller asks: enter" in warning.message
+    assert "rests on an average selling price, not on what a seller asks. Sellers ask" in warning.message
     beside = ask(LLAMA_70B, deployment={"gpus": ["mi355x", "t4"]})
     (warning,) = (w for w in beside.warnings if w.code == "price_basis")
     assert "while other GPUs are compared at retail and list prices" in warning.message

@@ -9,6 +9,7 @@ from sizing.planning.analytic import analytic_plan
 from sizing.prices.cost import Offers, cheapest_option
 from sizing.prices.hardware import best_founded_first, options
 from sizing.question.understand import understand
+from sizing.scenario.costs import Rent
 from sizing.scenario.prices import Prices
 from sizing.scenario.schema import Scenario
 from sizing.search.screen import all_offers
@@ -199,5 +200,37 @@ def test_what_others_report_or_one_customer_was_quoted_prices_nothing_that_a_pro
 
 def test_a_small_load_of_a_large_model_buys_no_eight_gpus():
     plan = analytic_plan(Scenario.model_validate(raw(LLAMA_70B, workload={"peak_rps": 1})), alternatives=0)
-    assert plan.deployment is not None
     assert plan.deployment.gpus_bought < 8
+
+
+def test_rented_by_one_provider_in_its_way_to_pay() -> None:
+    on_demand = options(H100, "cloud", Prices(), rent=Rent(provider="aws"))
+    assert {option.id.partition(":")[0] for option in on_demand} == {"aws"}
+    spot = options(H100, "cloud", Prices(), rent=Rent(purchase="spot"))
+    assert all(option.payment == "spot" and "as spot instances" in option.basis for option in spot)
+    listed = {f"{row.provider}:{row.instance_type}" for row in cloud_instances() if row.spot_usd_per_hour}
+    assert {option.id for option in spot} <= listed
+
+
+def test_a_commitment_without_a_listed_price_is_the_price_on_demand_less_the_discount() -> None:
+    as_usual, asked = (
+        options(gpus()["l4"], "cloud", Prices(), rent=Rent(provider="aws", purchase="reserved_1y", discount_percent=d))
+        for d in (None, 50.0)
+    )
+    rows = {f"{row.provider}:{row.instance_type}": row for row in cloud_instances()}
+    unlisted = [o for o in asked if not rows[o.id].reserved_1y_usd_per_hour]
+    assert unlisted
+    for option in unlisted:
+        assert option.usd_per_hour == pytest.approx(0.5 * rows[option.id].on_demand_usd_per_hour)
+        assert "less 50 %" in option.basis
+    assert by_id(as_usual)[unlisted[0].id].usd_per_hour > unlisted[0].usd_per_hour
+
+
+def test_a_gpu_that_the_provider_does_not_rent_is_excluded_and_an_unknown_provider_is_refused() -> None:
+    asked = raw(LLAMA_70B, deployment={"location": "cloud", "gpus": ["h200_nvl"]}, costs={"cloud_provider": "aws"})
+    found = analytic_plan(Scenario.model_validate(asked))
+    assert not found.feasible
+    assert found.excluded[0].reason == "The catalogue has no instance with it by aws."
+    asked["costs"] = {"cloud_provider": "asw"}
+    with pytest.raises(SizingError, match="Did you mean aws"):
+        understand(Scenario.model_validate(asked))

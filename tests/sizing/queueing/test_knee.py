@@ -11,7 +11,6 @@ def point(rps: float, e2e_ms: float) -> LoadPoint:
 def test_the_knee_of_a_single_server_queue_is_at_half_load() -> None:
     # M/M/1: time in system 1 / (mu - lambda), power lambda (mu - lambda), largest at lambda = mu / 2 (Kleinrock 1979).
     found = knee([point(i / 100, 1 / (1 - i / 100)) for i in range(1, 100)])
-    assert found is not None
     assert found.rps == pytest.approx(0.5)
 
 

@@ -107,7 +107,6 @@ def test_hours_add_up() -> None:
     assert found.peak_instance_hours == pytest.approx(24.0 * (found.base_instances + found.burst_instances))
     assert 0.2 < found.saved_share < 0.8
     assert max(m.rps for m in found.moments) == pytest.approx(60.0)
-    assert found.scale_out is not None
     assert found.scale_out.instances_after > found.scale_out.instances_before
     assert found.scale_out.meets_limits
     assert found.scale_out.late_ttft_ms >= found.scale_out.ttft_ms

@@ -1,7 +1,5 @@
 """Sessions with random gaps as the requests of a trace, to be replayed block by block."""
 
-from __future__ import annotations
-
 import heapq
 
 import numpy as np

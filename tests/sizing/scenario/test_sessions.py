@@ -35,7 +35,7 @@ def problem(raw: dict[str, Any]) -> str:
 
 def test_lengths_follow_from_the_turns() -> None:
     workload = load_scenario(scenario()).workload
-    assert workload.input_tokens.groups == [8000.0 + 2900 * turn for turn in range(10)]  # type: ignore[union-attr]
+    assert workload.input_tokens.groups == [8000.0 + 2900 * turn for turn in range(10)]
     assert workload.output_tokens == 500.0
 
 
@@ -80,7 +80,6 @@ def test_a_session_longer_than_the_context_names_the_nearest_that_works() -> Non
         in plan.answer
     )
     (fix,) = (warning.fix for warning in plan.warnings if warning.code == "context_exceeded")
-    assert fix is not None
     assert (fix.key, fix.value) == ("workload.sessions.turns", 12)
     assert sizing.plan(load_scenario(scenario(turns=12))).feasible
     assert "its first prompt alone is longer" in sizing.plan(load_scenario(scenario(first_prompt_tokens=60000))).answer

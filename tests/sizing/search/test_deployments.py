@@ -115,7 +115,6 @@ def test_the_fewest_gpus_without_systems_and_prices_are_those_of_the_deployments
 ) -> None:
     base = evaluate(seen.question, all_configurations(seen.question))
     smallest = fewest_gpus(seen.question, base)
-    assert smallest is not None
     assert smallest[0] == every.gpus.min()
     assert smallest[1] in {every[int(place)].label for place in np.flatnonzero(every.gpus == smallest[0])}
 

@@ -1,7 +1,5 @@
 """The fewest instances at which requests wait no longer than they may, against trying every count."""
 
-from __future__ import annotations
-
 import math
 
 import pytest
@@ -33,7 +31,6 @@ def test_it_is_the_smallest_count_within_the_limit(busy: float, limit: float, po
     if not within:
         assert fewest is None
     else:
-        assert fewest is not None
         assert within[0] <= fewest <= within[0] + max(int(0.01 * fewest) - 1, 0)
 
 

@@ -1,7 +1,5 @@
 """Runs of pools that are kept: the same counts, and the same work, as without."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from functools import lru_cache
 

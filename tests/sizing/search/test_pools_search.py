@@ -126,7 +126,6 @@ def test_no_instance_of_pools_within_an_e2e_limit_can_be_left_out(rps: float, e2
     )
     alone = replace(question, limits=replace(question.limits, e2e_s=np.inf))
     least = smallest_pools(alone, evaluated)
-    assert least is not None
     moved = longest_transfer(question, evaluated, least.prefill)
     found, held = grown_into_e2e(question, least, moved)
 
@@ -159,7 +158,6 @@ def test_a_median_that_rises_with_more_instances_loses_no_pools() -> None:
         }
     )
     found = smallest_pools(question, evaluated)
-    assert found is not None
     assert found.gpus.min() == 3
 
 
@@ -222,6 +220,4 @@ def test_pools_that_cannot_win_are_given_up_without_changing_the_answer(
 def counted(answer: Plan) -> tuple[object, ...]:
     """What decides between deployments, by cost and by GPUs."""
     deployed, cost = answer.deployment, answer.cost
-    assert deployed is not None
-    assert cost is not None
     return deployed.gpus, deployed.gpus_bought, cost.hardware_usd_per_month

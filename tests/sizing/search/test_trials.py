@@ -75,7 +75,6 @@ def test_answers_of_one_length_are_spread_over_the_instances(routing: str) -> No
         workload, deployment = {"output_tokens": output}, {**ONE_LAYOUT, "routing": way}
         asked = raw(LLAMA_70B, workload=workload, limits={"ttft_ms": 900}, deployment=deployment)
         chosen = plan(Scenario.model_validate(asked)).deployment
-        assert chosen is not None
         needed[way, str(output)] = chosen.instances
     alike, apart, at_random = needed.values()
     assert alike <= at_random

@@ -226,7 +226,7 @@ def test_a_prefix_is_cached_only_where_it_was_served() -> None:
     replicas = (Replica(grid=STEPS, max_sequences=8, token_budget=256),) * 4
     hits = {}
     for routing in ("round_robin", "prefix_aware"):
-        outcome = run(Fleet(replicas=replicas, routing=routing, prefix_groups=40, prefix_life_s=3.0), chunk)  # type: ignore[arg-type]
+        outcome = run(Fleet(replicas=replicas, routing=routing, prefix_groups=40, prefix_life_s=3.0), chunk)
         hits[routing] = float((outcome.records["cached"] > 0).mean())
     assert hits["prefix_aware"] > 0.85
     assert hits["round_robin"] < 0.6

@@ -11,7 +11,7 @@ from sizing.catalog.precisions import precisions
 from sizing.deployments.candidates import table
 from sizing.question.configuration import Configuration
 from sizing.steps.efficiency import efficiencies
-from sizing.steps.hardware import hardware, power_of
+from sizing.steps.hardware import hardware, power_of, products_per_lane
 from sizing.steps.rates import rates
 
 
@@ -90,3 +90,30 @@ def test_experts_are_no_faster_than_the_datasheet():
     fast = replace(fit, common=replace(fit.common, expert_matrix=5.0))
     row = table([configuration("h200_sxm", "fp8")])
     assert rates(row, hardware(row), fast, 2026.0).expert_matrix[0, 0] == hardware(row).matrix[0, 0]
+
+
+@pytest.mark.parametrize(
+    ("gpu", "share"),
+    [
+        ("a100_sxm_80g", 0.61),  # Marlin, 4,000 rows: 141 of 232 TFLOP/s (vLLM, pull request 2497)
+        ("rtx_6000_ada", 0.82),  # Marlin, 16,384 rows (IST-DASLab/marlin, issue 21)
+        ("rtx_4090", 0.99),  # Marlin, 1,024 rows on a card of 168 TFLOP/s (vLLM, pull request 24722)
+        ("l40s", 0.83),  # experts in MXFP4 beside 16 bit, vLLM 0.24 (aisimulate 0.13)
+        ("h100_sxm", 0.43),  # what serving on Hopper was fitted to
+    ],
+)
+def test_widened_weights_are_held_back_most_where_matrix_units_are_fastest_beside_the_lanes(gpu, share):
+    row = gpus()[gpu]
+    assert efficiencies().widened_rate("vllm", row.family, products_per_lane(row)) == pytest.approx(share, rel=0.08)
+
+
+def test_widening_on_gpus_of_other_makers_costs_what_it_does_on_the_h100():
+    amd, hopper = (gpus()[name] for name in ("mi300x", "h100_sxm"))
+    assert products_per_lane(amd) == pytest.approx(products_per_lane(hopper), rel=0.01)
+
+
+def test_what_was_measured_by_itself_keeps_its_own_rate():
+    fit = efficiencies()
+    assert fit.widened_rate("llamacpp", "apple", 5.0) == fit.widened["apple"]
+    own = fit.widened["llamacpp on blackwell"]
+    assert fit.widened_rate("llamacpp", "blackwell", 0.3) == own < fit.widened_rate("vllm", "blackwell", 0.3)

@@ -5,8 +5,6 @@ The processor stands in as an accelerator of the scenario's own, whose level a b
 alone, and many at once. What is judged is what live windows teach. Cores that do other things make this meaningless.
 """
 
-from __future__ import annotations
-
 import math
 import sys
 import tempfile

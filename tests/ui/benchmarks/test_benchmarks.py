@@ -36,7 +36,7 @@ def run(load: float, itl: float, **more: object) -> BenchmarkRun:
         "when": datetime(2026, 11, 20, tzinfo=UTC),
         **more,
     }
-    return BenchmarkRun(**values)  # type: ignore[arg-type]
+    return BenchmarkRun(**values)
 
 
 CURVE = (run(4, 15.0), run(32, 22.0), run(128, 40.0))
@@ -70,7 +70,6 @@ def rates_compared() -> tuple[Benchmark, Check]:
 
 def test_runs_become_points_of_a_benchmark() -> None:
     benchmark, _ = benchmark_of(CURVE, STATED)
-    assert benchmark is not None
     assert [p.concurrency for p in benchmark.points] == [4, 32, 128]
     assert benchmark.points[0].ttft_ms == 200, "a closed loop's TTFT is its mean"
     assert (benchmark.tp, benchmark.ep, benchmark.gpus, benchmark.model) == (4, 1, 4, MODEL.id)
@@ -79,13 +78,11 @@ def test_runs_become_points_of_a_benchmark() -> None:
 
 def test_ttft_of_an_open_loop_is_its_median() -> None:
     benchmark, _ = benchmark_of(RATES, STATED)
-    assert benchmark is not None
     assert [(p.ttft_ms, p.ttft_p99_ms) for p in benchmark.points] == [(90, 450), (110, 550)]
 
 
 def test_p99_of_a_closed_loop_is_an_effect_of_its_start_and_left_out() -> None:
     benchmark, _ = benchmark_of([run(4, 15.0, ttft_ms=LatencyStats(mean=200.0, percentiles={"p99": 900.0}))], STATED)
-    assert benchmark is not None
     assert benchmark.points[0].ttft_p99_ms is None
 
 
@@ -115,7 +112,6 @@ def test_p99_of_an_open_loop_is_compared_and_calibrates_nothing(rates_compared: 
 )
 def test_a_run_that_says_too_little_is_named_and_the_others_are_kept(more: dict[str, object], sentence: str) -> None:
     benchmark, left_out = benchmark_of([run(4, 15.0, **more), *CURVE], STATED)
-    assert benchmark is not None
     assert len(benchmark.points) == 3
     assert [e.message for e in left_out] == [sentence]
 
@@ -149,12 +145,12 @@ def test_figure_names_statistic_and_unit(
     compared: tuple[Benchmark, Check], rates_compared: tuple[Benchmark, Check], quantity: str, dark: bool
 ) -> None:
     benchmark, found = rates_compared if quantity == "ttft_p99_ms" else compared
-    figure = build_benchmark(benchmark.points, found.rows, quantity, dark=dark)  # type: ignore[arg-type]
+    figure = build_benchmark(benchmark.points, found.rows, quantity, dark=dark)
     title = figure.layout.yaxis.title.text
     assert "(" in title
     assert {"ttft_p99_ms": "p99", "output_tokens_per_s": "tokens/s"}.get(quantity, "Mean") in title
     assert {t.name for t in figure.data} >= {"Predicted", "After calibration", "Measured"}
-    assert figure.to_json() == build_benchmark(benchmark.points, found.rows, quantity, dark=dark).to_json()  # type: ignore[arg-type]
+    assert figure.to_json() == build_benchmark(benchmark.points, found.rows, quantity, dark=dark).to_json()
 
 
 def test_beyond_the_largest_stable_rate_no_latency_is_compared_and_the_page_says_so(
@@ -208,7 +204,6 @@ def test_the_interval_of_a_p99_is_its_own(rates_compared: tuple[Benchmark, Check
 
 def test_a_single_point_has_its_interval_as_a_bar() -> None:
     benchmark, _ = benchmark_of(CURVE[:1], STATED)
-    assert benchmark is not None
     found = check(benchmark, MODEL)
     figure = build_benchmark(benchmark.points, found.rows, "itl_ms")
     assert any(trace.error_y.array for trace in figure.data)

@@ -1,7 +1,5 @@
 """The gate, asked as a network asks it: names, origins, probes, uploads, headers, cookies."""
 
-from __future__ import annotations
-
 import ipaddress
 from collections.abc import Iterator
 from contextlib import suppress

@@ -1,7 +1,5 @@
 """A server that is set up carelessly, or by a setting that does not exist, does not start."""
 
-from __future__ import annotations
-
 import os
 import re
 import subprocess

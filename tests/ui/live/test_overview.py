@@ -29,7 +29,7 @@ def test_the_worst_source_stands_first(monkeypatch: pytest.MonkeyPatch) -> None:
     answers["attention"] = LatestAnswer(newest=observed(kv_usage_max=0.99), good=observed(kv_usage_max=0.99))
     monkeypatch.setattr(sources, "observed", lambda one, wait_s: answers[one.name])
     known = tuple(SimpleNamespace(name=name, file="", origin=Origin.FILE) for name in answers)
-    table = overview.overview_table(known)  # type: ignore[arg-type]
+    table = overview.overview_table(known)
     assert list(table["Source"]) == ["s4", "s3", "s5", "s2", "attention", "s1", "s0"]
 
 
@@ -39,14 +39,14 @@ def test_the_plan_stands_beside_and_the_fuller_source_first(monkeypatch: pytest.
         sources, "observed", lambda one, wait_s: LatestAnswer(newest=answers[one.name], good=answers[one.name])
     )
     known = tuple(SimpleNamespace(name=name, file="", origin=Origin.FILE) for name in answers)
-    plain = overview.overview_table(known)  # type: ignore[arg-type]
+    plain = overview.overview_table(known)
     assert not [name for name in plain.columns if name.startswith("Planned")]
     there = {
         "s0": PlannedThere(name="Chat", peak_rps=10.0, gpus=8, ttft_ms=500.0),
         "s1": PlannedThere(name="Code", peak_rps=4.0, gpus=2, ttft_ms=None),
     }
     monkeypatch.setattr(overview, "planned_at_sources", lambda: there)
-    table = overview.overview_table(known)  # type: ignore[arg-type]
+    table = overview.overview_table(known)
     assert list(table["Source"]) == ["s1", "s0", "s2"]
     assert list(table["Planned requests/s"])[:2] == [4.0, 10.0]
     assert list(table["Scenario"]) == ["Code", "Chat", ""]

@@ -24,7 +24,6 @@ def scenario(location: str) -> Scenario:
 
 @pytest.mark.parametrize(("location", "how"), [("cloud", "rented"), ("on_prem", "bought"), ("hybrid", "bought")])
 def test_the_count_of_what_is_rented_or_bought_is_visible(plan: Plan, location: str, how: str) -> None:
-    assert plan.deployment is not None
     two = plan.deployment.model_copy(update={"system": "p5.48xlarge", "systems": 2, "gpus_bought": 16, "gpus": 12})
     assert whole_systems(two, scenario(location)) == f"2 x p5.48xlarge, 16 GPUs {how}, 12 used"
     shown = {figure.name: figure for figure in key_figures(put_beside(scenario(location), plan), ON)}
@@ -54,7 +53,6 @@ def test_a_token_costs_what_the_day_makes_of_it_and_full_load_is_named(plan: Pla
     ],
 )
 def test_an_old_price_is_flagged_beside_the_cost(plan: Plan, dates: tuple[str, ...], by: str, said: str) -> None:
-    assert plan.cost is not None
     dated = plan.model_copy(update={"cost": plan.cost.model_copy(update={"price_dates": dates, "priced_by": by})})
     cost = next(f for f in key_figures(put_beside(scenario("on_prem"), dated), ON) if f.name == "usd_per_month")
     assert cost.note.endswith(said or "$5,000 to $8,000")

@@ -1,14 +1,13 @@
 """Typed sources: what they may take, when they end, and what a refusal tells whoever typed them."""
 
-from __future__ import annotations
-
 import itertools
 import time
 import tracemalloc
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 import pytest
 
+from bench.server import free_port
 from collectors.backends.backend import PrometheusBackend
 from collectors.backends.scrape.scraper import Scraper, ScrapeTarget
 from collectors.backends.scrape.store import CHURN_S, Ring
@@ -20,8 +19,8 @@ from collectors.prometheus import PrometheusClient
 from collectors.prometheus.fetch import Fetcher, FetchLimits
 from collectors.queries.query import Query, Subject
 from collectors.source import Source, source_from
-from tests.collectors.servers import Asked, Server, Told, free_port, serving
-from tests.patience import PATIENCE_S
+from tests.collectors.servers import Asked, Server, Told, serving
+from tests.patience import until
 from ui.sources import connection
 from ui.sources.connection import MOST_TYPED_OPEN, TYPED, Connections, TooManyTyped
 from ui.sources.known import KnownSource, Origin
@@ -38,13 +37,6 @@ def engine() -> Iterator[Server]:
     page = 'vllm:num_requests_running{engine="0",model_name="m"} 1\n'
     with serving(lambda asked: Told(body=page.encode(), content_type="text/plain")) as server:
         yield server
-
-
-def until(condition: Callable[[], bool]) -> None:
-    end = time.monotonic() + PATIENCE_S
-    while not condition():
-        assert time.monotonic() < end
-        time.sleep(0.01)
 
 
 class Sessions:

@@ -1,7 +1,5 @@
 """What worker processes are asked in tests of long questions; it loads nothing, so that they start fast."""
 
-from __future__ import annotations
-
 import os
 import signal
 import time

@@ -305,7 +305,7 @@ def test_the_simulation_of_a_worker_is_the_simulation_and_all_that_it_takes_trav
     with running(2) as asked:
         for number, taken in enumerate(cases):
             there = asked.plans.ask_long(of, (number,), "a", lambda *_: True, taken=taken)
-            here = computing.simulated(*taken, progress=lambda _: True)  # type: ignore[arg-type]
+            here = computing.simulated(*taken, progress=lambda _: True)
             assert there == here
             assert there.model_dump_json() == here.model_dump_json()
             assert there.verdict == "stable"

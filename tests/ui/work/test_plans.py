@@ -1,7 +1,5 @@
 """Plans for all sessions: asked once, kept, in turns, within limits; with real worker processes at the end."""
 
-from __future__ import annotations
-
 import os
 import signal
 import threading
@@ -182,7 +180,6 @@ def test_a_plan_of_a_worker_is_the_plan() -> None:
 def test_what_a_worker_makes_of_a_plan_is_what_is_made_of_it_here() -> None:
     scenario = presets()["llama"].scenario
     asked, known = scenario.model_dump_json(), plan(scenario)
-    assert known.deployment is not None
     gpu = known.deployment.gpu
     questions: dict[Callable[..., Any], tuple[object, ...]] = {
         computing.frontier: (asked, known, "ttft_ms", "output_tokens_per_s_per_gpu", (gpu,), "none"),

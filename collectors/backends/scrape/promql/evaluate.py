@@ -37,7 +37,7 @@ class RangeSamples:
 
 @dataclass(frozen=True)
 class EvaluationContext:
-    """What an evaluation happens on."""
+    """The series that an expression is evaluated on, and the moment in Unix seconds."""
 
     tracks: Tracks
     time_s: float

@@ -63,7 +63,7 @@ class Subquery:
 
 @dataclass(frozen=True)
 class Call:
-    """A function of arguments."""
+    """A function with its arguments, such as ``rate(x[5m])``."""
 
     function: str
     arguments: tuple[Node, ...]

@@ -72,7 +72,7 @@ def history(tmp_path_factory: pytest.TempPathFactory, needs_prometheus: None) ->
         expected = {}
         for key, text in every_expression({}, 12).items():
             expected[key] = prometheus.query(text, now)
-        prometheus.expected = expected  # type: ignore[attr-defined]
+        prometheus.expected = expected
         yield prometheus, Tracks(tracks), now
 
 

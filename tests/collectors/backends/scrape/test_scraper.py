@@ -22,7 +22,7 @@ from collectors.errors import Unreachable
 from collectors.prometheus.fetch import Fetcher, FetchLimits
 from collectors.queries.query import of_source
 from tests.collectors.servers import Pages, serving
-from tests.patience import PATIENCE_S
+from tests.patience import PATIENCE_S, until
 
 ROOT = Path(__file__).parents[4]
 PAGE = "vllm:num_requests_running 1\n"
@@ -75,13 +75,6 @@ def scraper_of(session: requests.Session, *urls: str, interval_s: float = 0.01) 
     ring = Ring(None, keep_s=3600.0, max_bytes=1 << 24)
     targets = [ScrapeTarget(url) for url in urls]
     return ring, Scraper(targets, ring, Fetcher(session=session, limits=FetchLimits(attempts=1)), interval_s=interval_s)
-
-
-def until(condition: Callable[[], bool], limit_s: float = PATIENCE_S) -> None:
-    end = time.monotonic() + limit_s
-    while not condition():
-        assert time.monotonic() < end, "it did not come about"
-        time.sleep(0.005)
 
 
 @pytest.fixture
