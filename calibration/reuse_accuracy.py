@@ -69,7 +69,7 @@ def _assigned(trace: BlockTrace, replicas: int, routing: CacheRouting) -> Counts
     if routing == "prefix_aware":
         return None
     draws = np.random.default_rng(SEED + 1).integers(0, replicas, len(trace))
-    return draws if routing == "random" else draws[trace.sessions()]
+    return draws if routing == "random" else draws[trace.sessions]
 
 
 def compared(trace: BlockTrace) -> Iterator[dict[str, Any]]:

@@ -41,10 +41,8 @@ def sentences(reuse: Reuse, routing: Routing, replicas: int) -> Iterator[str]:
         f"{'waits for its next turn' if turns else 'comes again'}."
     )
     if reuse.kept_s is not None and reuse.gap_s is not None:
-        yield (
-            f"What nobody asks for stays for {ms(reuse.kept_s * MS_PER_S)}; the next turn comes after "
-            f"{ms(reuse.gap_s * MS_PER_S)} in the mean."
-        )
+        then = f"; the next turn comes after {ms(reuse.gap_s * MS_PER_S)} in the mean" if turns else ""
+        yield f"What nobody asks for stays for {ms(reuse.kept_s * MS_PER_S)}{then}."
     if replicas > 1:
         yield from _routed(routing, replicas, reuse.sessions_at_once, turns=turns)
     first, later = reuse.ttft_first_turn_ms, reuse.ttft_later_turns_ms

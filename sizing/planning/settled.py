@@ -19,8 +19,13 @@ MOST_SCREENS = 16
 """Screens until what was found so far is taken. Chosen: each halves what is left open, in some hundredths of a
 second."""
 
-MOST_DECISIONS = 3
-"""Decisions by simulation until the last is taken, which says what it holds."""
+FEW_TO_MANY = 4.0
+"""Times as much that is counted on where nothing serves with less. Chosen: a few steps reach any size."""
+
+PARTS = (0.25, 0.5, 1.0)
+"""Parts of the way, in the logarithm, from what was counted on to what a decision by simulation holds, after each of
+which it is decided again. Chosen: a little less counted on is often one instance more, which holds enough; the whole
+way may be many more."""
 
 CLOSE = 0.02
 """Hit shares that differ by less are the same: what the model of caches is exact to."""
@@ -44,11 +49,11 @@ def settle(question: Question, seed: int, *, by_simulation: bool) -> Settled:
     decided = decide(seen, seed) if by_simulation else estimate(seen)
     if question.reused is None:
         return Settled(seen=seen, decided=decided)
-    for _ in range(MOST_DECISIONS - 1):
-        state = _state_of_first(decided)
+    for part in PARTS:
+        state, assumed = _state_of_first(decided), _assumed(seen.question)
         if state is None or _enough(seen.question, state):
             break
-        seen = screened(with_caches(question, state))
+        seen = screened(with_caches(question, state if assumed is None else _between(assumed, state, part)))
         decided = decide(seen, seed) if by_simulation else estimate(seen)
     return Settled(seen=seen, decided=decided)
 
@@ -71,19 +76,22 @@ def screened_with_caches(question: Question) -> Screened:
     many: CacheState | None = None
     enough = None
     for _ in range(MOST_SCREENS):
-        state = _state_of_first(estimate(seen))
-        if state is None or _agrees(seen.question, state):
+        state, assumed = _state_of_first(estimate(seen)), _assumed(seen.question)
+        if (state is None and assumed is None) or (state is not None and _agrees(seen.question, state)):
             break
-        assumed = _assumed(seen.question)
-        if assumed is None or not _enough(seen.question, state):
+        if state is None:  # too little is counted on for anything to serve
+            few = guess = assumed
+        elif assumed is None or not _enough(seen.question, state):
             many, guess = assumed, state
         elif _rate_holds(seen.question, state):
             few, guess, enough = assumed, state, seen
         else:  # the same caches, where answers are as fast and sessions ask as often
             seen = screened(with_caches(question, replace(assumed, service_s=state.service_s)))
             continue
-        if few is not None and many is not None:
-            guess = replace(_between(few, many), service_s=guess.service_s)
+        assert guess is not None
+        if few is not None:
+            between = few.times(FEW_TO_MANY) if many is None else _between(few, many)
+            guess = replace(between, service_s=guess.service_s) if many is not None or state is None else guess
         seen = screened(with_caches(question, guess))
     else:
         return enough or seen
@@ -143,11 +151,15 @@ def _rate_holds(assumed: Question, state: CacheState) -> bool:
     return there.demand.sustained_rps <= assumed.demand.sustained_rps * CLOSE_RATE
 
 
-def _between(one: CacheState, other: CacheState) -> CacheState:
-    """Half way between two states, in the logarithm."""
+def _between(one: CacheState, other: CacheState, part: float = 0.5) -> CacheState:
+    """Part of the way from one state to another, in the logarithm."""
+
+    def at(here: float, there: float) -> float:
+        return math.exp((1.0 - part) * math.log(here) + part * math.log(there))
+
     return CacheState(
-        capacity_tokens=math.sqrt(one.capacity_tokens * other.capacity_tokens),
-        replicas=max(round(math.sqrt(one.replicas * other.replicas)), 1),
-        service_s=math.sqrt(one.service_s * other.service_s),
+        capacity_tokens=at(one.capacity_tokens, other.capacity_tokens),
+        replicas=max(round(at(one.replicas, other.replicas)), 1),
+        service_s=at(one.service_s, other.service_s),
         second=one.second,
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -72,6 +73,7 @@ class BlockTrace:
         again = blocks >= min(FEWEST_SHARED, blocks.max(initial=0.0))
         return float(tokens[again].sum() / max(self.prompts[again].sum(), 1.0))
 
+    @cached_property
     def sessions(self) -> Counts:
         """The session of each request, (R,): that of the longest earlier request all of whose full blocks, at least
         :data:`FEWEST_SHARED`, it begins with; one of its own without such."""
@@ -92,7 +94,7 @@ class BlockTrace:
         if replicas == 1 or routing == "prefix_aware":
             return np.zeros(len(self), dtype=np.int64)
         draws = np.random.default_rng(SEED).integers(0, replicas, len(self))
-        return draws if routing == "random" else draws[self.sessions()]
+        return draws if routing == "random" else draws[self.sessions]
 
     def take(self, kept: Counts) -> BlockTrace:
         """The trace of those requests alone whose places are ``kept`` (K,)."""

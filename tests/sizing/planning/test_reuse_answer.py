@@ -41,10 +41,11 @@ def test_routing_by_prefix_saves_instances_and_the_answer_says_so() -> None:
     _, at_random = planned("least_loaded")
     _, by_prefix = planned("prefix_aware")
     assert at_random.reuse.hit_share < 0.7 < by_prefix.reuse.hit_share
-    assert by_prefix.deployment.instances < at_random.deployment.instances
+    assert by_prefix.deployment.gpus < at_random.deployment.gpus
     first = at_random.reuse.savings[0]
     assert first.name == "prefix_aware_routing"
-    assert abs(first.instances - by_prefix.deployment.instances) <= 1
+    of_one = at_random.deployment.gpus / at_random.deployment.instances
+    assert abs(first.instances * of_one - by_prefix.deployment.gpus) <= of_one
     assert any("Routing by prefix" in sentence for sentence in at_random.reuse.says)
     assert at_random.sentences[-1].about == "reuse"
 
@@ -165,3 +166,18 @@ def test_the_more_sessions_the_more_gpus_in_proportion() -> None:
         assert plan.reuse.kv_capacity_tokens < 2.5 * plan.reuse.working_set_tokens
         each.append(plan.deployment.gpus / sessions)
     assert max(each) < 2.0 * min(each)
+
+
+def test_pools_of_sessions_serve_with_what_their_prefill_instances_hold() -> None:
+    """With too little counted on, no prompt is in time: more is held by the instances that more would need."""
+    agents = {"turns": 30, "first_prompt_tokens": 30_000, "shared_prompt_tokens": 20_000, "shared_prompts": 12}
+    agents |= {"tool_tokens": 2000, "answer_tokens": 500, "tool_time_s": 10, "sessions_at_once": 100}
+    gpus = []
+    for ttft_ms in (5000, 20_000):
+        keys = raw("deepseek-ai/DeepSeek-V3.1", limits={"ttft_ms": ttft_ms, "itl_ms": 100})
+        keys["workload"] = {"sessions": agents}
+        keys["deployment"] = {"gpus": ["h200_sxm"], "routing": "prefix_aware", "serving": ["disaggregated"]}
+        plan = analytic_plan(Scenario.model_validate(keys), alternatives=0)
+        assert plan.deployment is not None
+        gpus.append(plan.deployment.gpus)
+    assert gpus[1] <= gpus[0] < 100
