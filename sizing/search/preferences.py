@@ -8,7 +8,6 @@ dearer by that measure with a looser limit or less load. Factors multiply.
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sizing.base.arrays import Counts, Flags, Floats, Rows
 from sizing.calibration.benchmark import calibrated_configuration
@@ -106,10 +105,9 @@ def _measured(question: Question, evaluated: Evaluated, rows: Rows) -> Floats:
     return np.array([factor.get(evaluated.sources[i].kind, NOT_MEASURED) for i in rows])
 
 
-def spanning(gpus: Counts, options: NDArray[np.object_]) -> Floats:
-    """The factor of instances of so many ``gpus`` (N,) in the ``options`` (N,) that they are bought or rented in."""
-    each = np.array([option.gpus for option in options], dtype=np.int64)
-    return np.where(gpus > each, SPANS, 1.0)
+def spanning(gpus: Counts, system_gpus: Counts) -> Floats:
+    """The factor of instances of so many ``gpus`` (N,) in systems of so many (N,)."""
+    return np.where(gpus > system_gpus, SPANS, 1.0)
 
 
 def _for_room(left: Floats) -> Floats:
