@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sizing.base.arrays import Counts, Floats
+from sizing.base.arrays import Counts, Flags, Floats
 from sizing.base.checks import number_between, whole_number
 from sizing.base.errors import SizingError
 from sizing.base.latency_and_cost import Cost
@@ -26,10 +26,14 @@ TIE = 1e-9
 class OptionChoice:
     """The chosen option of each of C candidates, as arrays of shape (C,).
 
-    ``usd_per_hour`` (USD/h) and ``power_kw`` (kW) are of all systems together, NaN when unknown.
+    ``usd_per_hour`` (USD/h) and ``power_kw`` (kW) are of all systems together, NaN when unknown. Of each option:
+    ``system_gpus``, of them ``domain_gpus`` that fast links join, and whether a ``fabric`` joins its systems.
     """
 
     options: NDArray[np.object_]
+    system_gpus: Counts
+    domain_gpus: Counts
+    fabric: Flags
     systems: Counts
     usd_per_hour: Floats
     power_kw: Floats
@@ -91,6 +95,7 @@ class Offers:
         self.counts: Counts = np.array([len(options) for options in options_by_gpu], dtype=np.int64)
         self.first: Counts = np.cumsum(self.counts) - self.counts
         self.gpus: Counts = system_sizes(np.array([option.gpus for option in flat], dtype=np.int64))
+        self.domain_gpus: Counts = np.array([option.domain_gpus for option in flat], dtype=np.int64)
         self.hosts: Counts = np.array([option.hosts for option in flat], dtype=np.int64)
         self.joined: Counts = np.array([bool(option.fabric) for option in flat], dtype=np.int64)
         self.unpriced: Counts = np.array([not option.priced for option in flat], dtype=np.int64)
@@ -138,6 +143,9 @@ def cheapest_option(
     cheapest_of_each(gpu, kinds, standing_by, offers.ranked_by, TIE, chosen, systems)
     return OptionChoice(
         options=offers.options[chosen],
+        system_gpus=offers.gpus[chosen],
+        domain_gpus=offers.domain_gpus[chosen],
+        fabric=offers.joined[chosen] > 0,
         systems=systems,
         usd_per_hour=systems * offers.usd_per_hour[chosen],
         power_kw=systems * offers.power_kw[chosen],
@@ -149,5 +157,12 @@ def _nothing() -> OptionChoice:
     """The answer for no candidates."""
     none, nothing = np.empty(0, dtype=np.int64), np.empty(0)
     return OptionChoice(
-        options=np.empty(0, dtype=np.object_), systems=none, usd_per_hour=nothing, power_kw=nothing, gpus_bought=none
+        options=np.empty(0, dtype=np.object_),
+        system_gpus=none,
+        domain_gpus=none,
+        fabric=np.empty(0, dtype=np.bool_),
+        systems=none,
+        usd_per_hour=nothing,
+        power_kw=nothing,
+        gpus_bought=none,
     )

@@ -167,7 +167,7 @@ def aggregated(question: Question, evaluated: Evaluated, index: Rows, working: C
     each = evaluated.candidates.gpus[index].astype(np.int64)
     gpu, offers = evaluated.candidates.place_of_gpu(question.gpus, index), all_offers(question)
     chosen = cheapest_option(working, each, gpu, offers, reserve=reserve)
-    standing_by = reserve.standing_by(working, each, chosen.gpus_bought // chosen.systems, chosen.systems)
+    standing_by = reserve.standing_by(working, each, chosen.system_gpus, chosen.systems)
     total = working + standing_by
     likely = chosen.usd_per_hour
     if evaluated.expected_rps is not None:
@@ -192,7 +192,11 @@ def aggregated(question: Question, evaluated: Evaluated, index: Rows, working: C
         usd_per_hour=chosen.usd_per_hour,
         expected_usd_per_hour=likely,
         power_kw=chosen.power_kw,
+<<<<<<< HEAD
         factor=of_instances(question, evaluated, index) * of_hardware(question, each, chosen.options),
+=======
+        factor=of_instances(question, evaluated, index) * spanning(each, chosen.system_gpus),
+>>>>>>> h-speed
         outrun=_outrun(question, evaluated, (working + reserve.spares) * each, counted),
     )
 

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sizing.base.arrays import Counts, Flags, Floats, Rows
 from sizing.base.choices import Serving
@@ -112,15 +111,14 @@ def disaggregated(question: Question, pools: Pools) -> PoolPairs:
     gpu = c.place_of_gpu(question.gpus, pools.decode)
     offers = all_offers(question)
     chosen = cheapest_option(working[0], each[0], gpu, offers, beside=(working[1], each[1]), reserve=reserve)
-    size = chosen.gpus_bought // chosen.systems
-    standing_by = [reserve.standing_by_of_two(n, g, size) for n, g in zip(working, each, strict=True)]
+    standing_by = [reserve.standing_by_of_two(n, g, chosen.system_gpus) for n, g in zip(working, each, strict=True)]
     gpus = pools.gpus + standing_by[0] * each[0] + standing_by[1] * each[1]
     likely = chosen.usd_per_hour
     if pools.evaluated.expected_rps is not None:
         fewer = _expected_instances(question, pools)
         beside = (fewer[1], each[1])
         likely = cheapest_option(fewer[0], each[0], gpu, offers, beside=beside, reserve=reserve).usd_per_hour
-    inside = (chosen.systems == 1) & (gpus <= np.array([o.domain_gpus for o in chosen.options]))
+    inside = (chosen.systems == 1) & (gpus <= chosen.domain_gpus)
     inside |= (chosen.systems == 1) & ~c.column(lambda r: r.gpu.has_fast_link, pools.decode).astype(bool)
     moved = exact_transfer(question, pools, inside)
     state, percentile = at_peak(question, pools, moved), question.limits.percentile
@@ -142,14 +140,18 @@ def disaggregated(question: Question, pools: Pools) -> PoolPairs:
         usd_per_hour=chosen.usd_per_hour,
         expected_usd_per_hour=likely,
         power_kw=chosen.power_kw,
+<<<<<<< HEAD
         factor=factor_of_pools(question, pools, well_linked(pools, chosen.options, inside))
         * of_hardware(question, np.maximum(*each), chosen.options),
+=======
+        factor=factor_of_pools(question, pools, well_linked(pools, chosen.fabric, inside))
+        * spanning(np.maximum(*each), chosen.system_gpus),
+>>>>>>> h-speed
     )
 
 
-def well_linked(pools: Pools, options: NDArray[np.object_], inside: Flags) -> Flags:
+def well_linked(pools: Pools, fabric: Flags, inside: Flags) -> Flags:
     """Whether KV caches go over NVLink or the like inside one system, or over a fabric between such systems, (N,)."""
-    fabric = np.array([bool(option.fabric) for option in options], dtype=np.bool_)
     joined = pools.evaluated.candidates.column(_joined, pools.decode) > 0.0
     return np.asarray(joined & (inside | fabric))
 

@@ -6,7 +6,6 @@ dearer by that measure with a looser limit or less load. Factors multiply.
 """
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sizing.base.arrays import Counts, Flags, Floats, Rows
 from sizing.calibration.benchmark import calibrated_configuration
@@ -112,6 +111,7 @@ def _measured(question: Question, evaluated: Evaluated, rows: Rows) -> Floats:
     return np.array([factor.get(evaluated.sources[i].kind, NOT_MEASURED) for i in rows])
 
 
+<<<<<<< HEAD
 def of_hardware(question: Question, gpus: Counts, options: NDArray[np.object_]) -> Floats:
     """The factor of instances of so many ``gpus`` (N,) in the ``options`` (N,) that they are bought or rented in: those
     that span several, and where cost decides, what is priced on another basis than what sellers ask counts as they may
@@ -133,6 +133,11 @@ def _doubt_of_price(option: HardwareOption) -> float:
     if option.usd_per_hour is None or option.usd_per_hour_high is None:
         return 1.0
     return option.usd_per_hour_high / option.usd_per_hour
+=======
+def spanning(gpus: Counts, system_gpus: Counts) -> Floats:
+    """The factor of instances of so many ``gpus`` (N,) in systems of so many (N,)."""
+    return np.where(gpus > system_gpus, SPANS, 1.0)
+>>>>>>> h-speed
 
 
 def _for_room(left: Floats) -> Floats:
