@@ -192,11 +192,8 @@ def aggregated(question: Question, evaluated: Evaluated, index: Rows, working: C
         usd_per_hour=chosen.usd_per_hour,
         expected_usd_per_hour=likely,
         power_kw=chosen.power_kw,
-<<<<<<< HEAD
-        factor=of_instances(question, evaluated, index) * of_hardware(question, each, chosen.options),
-=======
-        factor=of_instances(question, evaluated, index) * spanning(each, chosen.system_gpus),
->>>>>>> h-speed
+        factor=of_instances(question, evaluated, index)
+        * of_hardware(question, each, chosen.system_gpus, chosen.options),
         outrun=_outrun(question, evaluated, (working + reserve.spares) * each, counted),
     )
 

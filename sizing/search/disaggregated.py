@@ -140,13 +140,8 @@ def disaggregated(question: Question, pools: Pools) -> PoolPairs:
         usd_per_hour=chosen.usd_per_hour,
         expected_usd_per_hour=likely,
         power_kw=chosen.power_kw,
-<<<<<<< HEAD
-        factor=factor_of_pools(question, pools, well_linked(pools, chosen.options, inside))
-        * of_hardware(question, np.maximum(*each), chosen.options),
-=======
         factor=factor_of_pools(question, pools, well_linked(pools, chosen.fabric, inside))
-        * spanning(np.maximum(*each), chosen.system_gpus),
->>>>>>> h-speed
+        * of_hardware(question, np.maximum(*each), chosen.system_gpus, chosen.options),
     )
 
 

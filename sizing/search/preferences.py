@@ -6,6 +6,7 @@ dearer by that measure with a looser limit or less load. Factors multiply.
 """
 
 import numpy as np
+from numpy.typing import NDArray
 
 from sizing.base.arrays import Counts, Flags, Floats, Rows
 from sizing.calibration.benchmark import calibrated_configuration
@@ -111,13 +112,11 @@ def _measured(question: Question, evaluated: Evaluated, rows: Rows) -> Floats:
     return np.array([factor.get(evaluated.sources[i].kind, NOT_MEASURED) for i in rows])
 
 
-<<<<<<< HEAD
-def of_hardware(question: Question, gpus: Counts, options: NDArray[np.object_]) -> Floats:
-    """The factor of instances of so many ``gpus`` (N,) in the ``options`` (N,) that they are bought or rented in: those
-    that span several, and where cost decides, what is priced on another basis than what sellers ask counts as they may
-    ask, so that a price of which that is known comes first within the doubt."""
-    each = np.array([option.gpus for option in options], dtype=np.int64)
-    spanning = np.where(gpus > each, SPANS, 1.0)
+def of_hardware(question: Question, gpus: Counts, system_gpus: Counts, options: NDArray[np.object_]) -> Floats:
+    """The factor of instances of so many ``gpus`` (N,) in the ``options`` (N,) that they are bought or rented in, of so
+    many ``system_gpus`` each (N,): those that span several, and where cost decides, what is priced on another basis
+    than what sellers ask counts as they may ask, so that a price of which that is known comes first within the doubt."""
+    spanning = np.where(gpus > system_gpus, SPANS, 1.0)
     if question.scenario.deployment.objective not in ("cost", "expected_cost"):
         return spanning
     return spanning * np.array([_doubt_of_price(option) for option in options], dtype=np.float64)
@@ -133,11 +132,6 @@ def _doubt_of_price(option: HardwareOption) -> float:
     if option.usd_per_hour is None or option.usd_per_hour_high is None:
         return 1.0
     return option.usd_per_hour_high / option.usd_per_hour
-=======
-def spanning(gpus: Counts, system_gpus: Counts) -> Floats:
-    """The factor of instances of so many ``gpus`` (N,) in systems of so many (N,)."""
-    return np.where(gpus > system_gpus, SPANS, 1.0)
->>>>>>> h-speed
 
 
 def _for_room(left: Floats) -> Floats:
