@@ -104,15 +104,12 @@ def compare(
     """The comparison of a plan with one observation."""
     question, row = planned.answer.question, planned.row
     silent = WITHOUT_DATA.get(observed.state, "")
-    identity = Identity() if silent else check(question.model, row, observed, deployed, served_as=served_as)
-    deployment = planned.answer.plan.deployment
-    other = apart(deployment is None or bool(deployment.pools), observed)
-    identity = replace(identity, foreign=(*identity.foreign, *([other] if other else [])))
+    identity = Identity() if silent else _identity(planned, observed, deployed, served_as)
     foreign = " ".join(identity.foreign)
     prediction, problem = (None, "") if silent or foreign else _predicted(planned, observed, deployed)
     blocked = Blocked(all=_short(foreign), load=_load_blocked(observed, problem))
     traffic = traffic_rows(question, observed, deployed, blocked.all)
-    performance = performance_rows(observed, prediction, row, deployment, blocked)
+    performance = performance_rows(observed, prediction, row, planned.answer.plan.deployment, blocked)
     reasons = (
         *([silent] if silent else []),
         *identity.foreign,
@@ -142,6 +139,14 @@ def compare(
         data_version=data_version(),
     )
     return comparison.model_copy(update={"answer": answer(comparison, foreign=identity.foreign, silent=silent)})
+
+
+def _identity(planned: Planned, observed: Observation, deployed: ObservedDeployment, served_as: str) -> Identity:
+    """Whether it is the planned deployment, prefill and decode apart or not included."""
+    identity = check(planned.answer.question.model, planned.row, observed, deployed, served_as=served_as)
+    deployment = planned.answer.plan.deployment
+    other = apart(deployment is None or bool(deployment.pools), observed)
+    return replace(identity, foreign=(*identity.foreign, other)) if other else identity
 
 
 def _short(text: str) -> str:
