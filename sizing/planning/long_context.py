@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import lru_cache
 
 from sizing.base.format import count, significant
 from sizing.base.result import PlanWarning
@@ -17,6 +18,9 @@ LONG = 65_536
 
 MOST = 2**24
 """Tokens up to which the longest that fits is looked for. Chosen: beyond every window of the catalogue."""
+
+KEPT_LONGEST = 64
+"""Instances whose longest request is kept: it takes two dozen looks at memory, and no load takes part in it."""
 
 SPLITS_CONTEXT = {
     "vllm": "--decode-context-parallel-size",
@@ -68,6 +72,7 @@ def about_long_context(question: Question, row: Configuration) -> Iterator[PlanW
     )
 
 
+@lru_cache(maxsize=KEPT_LONGEST)
 def longest(model: Model, row: Configuration) -> int:
     """The largest whole number of tokens of which an instance holds one request, :data:`MOST` at most."""
     one = table([row])
