@@ -48,8 +48,8 @@ def _purchase_of_address() -> Purchase | None:
     """The way to pay that a link asks for, until the control of the Cost page has taken it from the address."""
     if _PURCHASE in st.session_state:
         return None
-    asked = st.query_params.get(_PURCHASE)
-    return next((name for name, term in TERMS.items() if term.label == asked), None)
+    label = st.query_params.get(_PURCHASE)
+    return next((name for name, term in TERMS.items() if term.label == label), None)
 
 
 def with_costs(scenario: Scenario) -> Scenario:
