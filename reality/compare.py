@@ -104,10 +104,8 @@ def compare(
     """The comparison of a plan with one observation."""
     question, row = planned.answer.question, planned.row
     silent = WITHOUT_DATA.get(observed.state, "")
-    identity = Identity() if silent else check(question.model, row, observed, deployed, served_as=served_as)
     deployment = planned.answer.plan.deployment
-    other = apart(deployment is None or bool(deployment.pools), observed)
-    identity = replace(identity, foreign=(*identity.foreign, *([other] if other else [])))
+    identity = _identity(planned, observed, deployed, served_as=served_as, silent=bool(silent))
     foreign = " ".join(identity.foreign)
     prediction, problem = (None, "") if silent or foreign else _predicted(planned, observed, deployed)
     blocked = Blocked(all=_short(foreign), load=_load_blocked(observed, problem))
@@ -142,6 +140,16 @@ def compare(
         data_version=data_version(),
     )
     return comparison.model_copy(update={"answer": answer(comparison, foreign=identity.foreign, silent=silent)})
+
+
+def _identity(
+    planned: Planned, observed: Observation, deployed: ObservedDeployment, *, served_as: str, silent: bool
+) -> Identity:
+    """Whether the planned deployment is seen; of a silent source nothing is, but how prefill and decode are served."""
+    question, deployment = planned.answer.question, planned.answer.plan.deployment
+    seen = Identity() if silent else check(question.model, planned.row, observed, deployed, served_as=served_as)
+    other = apart(deployment is None or bool(deployment.pools), observed)
+    return replace(seen, foreign=(*seen.foreign, *([other] if other else [])))
 
 
 def _short(text: str) -> str:

@@ -115,7 +115,7 @@ def _measured(question: Question, evaluated: Evaluated, rows: Rows) -> Floats:
 def of_hardware(question: Question, gpus: Counts, system_gpus: Counts, options: NDArray[np.object_]) -> Floats:
     """The factor of instances of so many ``gpus`` (N,) in the ``options`` (N,) that they are bought or rented in, of so
     many ``system_gpus`` each (N,): those that span several, and where cost decides, what is priced on another basis
-    than what sellers ask counts as they may ask, so that a price of which that is known comes first within the doubt."""
+    than sellers ask counts as they may ask, so that a price of which that is known comes first within the doubt."""
     spanning = np.where(gpus > system_gpus, SPANS, 1.0)
     if question.scenario.deployment.objective not in ("cost", "expected_cost"):
         return spanning

@@ -77,7 +77,6 @@ def hardware(candidates: Candidates) -> Hardware:
 
     domain, linked = col(lambda k: k.gpu.domain_gpus)[:, 0], col(lambda k: k.gpu.has_fast_link)[:, 0] > 0
     fast = linked & (candidates.tp <= domain)
-    nodes = np.where(linked, np.ceil(candidates.tp * candidates.dp / domain), 1.0)
     return Hardware(
         matrix=col(_matrix_flops),
         wide=col(lambda k: wide_flops(k.gpu)),
@@ -90,7 +89,7 @@ def hardware(candidates: Candidates) -> Hardware:
         memory=col(lambda k: k.gpu.memory_bandwidth),
         link=np.where(fast[:, None], col(lambda k: k.gpu.link_bytes_per_s or 0.0), col(_slow_link)),
         network=col(_slow_link),
-        nodes=nodes[:, None],
+        nodes=np.where(linked, np.ceil(candidates.tp * candidates.dp / domain), 1.0)[:, None],
         fast=fast[:, None],
         weight_bytes=col(lambda k: k.precision.bytes),
         kv_bytes=col(lambda k: KV_BYTES[k.kv_precision]),
