@@ -109,7 +109,6 @@ def compare(
     foreign = " ".join(identity.foreign)
     prediction, problem = (None, "") if silent or foreign else _predicted(planned, observed, deployed)
     blocked = Blocked(all=_short(foreign), load=_load_blocked(observed, problem))
-    traffic = traffic_rows(question, observed, deployed, blocked.all)
     performance = performance_rows(observed, prediction, row, deployment, blocked)
     reasons = (
         *([silent] if silent else []),
@@ -129,7 +128,7 @@ def compare(
         window_s=observed.window_s,
         planned_deployment=_named(planned),
         deployed=facts_of(observed, deployed),
-        traffic=traffic,
+        traffic=traffic_rows(question, observed, deployed, blocked.all),
         performance=performance,
         requests=prediction.requests if prediction else 0,
         stable_rps=prediction.stable_rps * _replicas(planned, observed) if prediction else None,
