@@ -104,12 +104,12 @@ def compare(
     """The comparison of a plan with one observation."""
     question, row = planned.answer.question, planned.row
     silent = WITHOUT_DATA.get(observed.state, "")
-    deployment = planned.answer.plan.deployment
-    identity = _identity(planned, observed, deployed, served_as=served_as, silent=bool(silent))
+    identity = Identity() if silent else _identity(planned, observed, deployed, served_as)
     foreign = " ".join(identity.foreign)
     prediction, problem = (None, "") if silent or foreign else _predicted(planned, observed, deployed)
     blocked = Blocked(all=_short(foreign), load=_load_blocked(observed, problem))
-    performance = performance_rows(observed, prediction, row, deployment, blocked)
+    traffic = traffic_rows(question, observed, deployed, blocked.all)
+    performance = performance_rows(observed, prediction, row, planned.answer.plan.deployment, blocked)
     reasons = (
         *([silent] if silent else []),
         *identity.foreign,
@@ -128,7 +128,7 @@ def compare(
         window_s=observed.window_s,
         planned_deployment=_named(planned),
         deployed=facts_of(observed, deployed),
-        traffic=traffic_rows(question, observed, deployed, blocked.all),
+        traffic=traffic,
         performance=performance,
         requests=prediction.requests if prediction else 0,
         stable_rps=prediction.stable_rps * _replicas(planned, observed) if prediction else None,
@@ -141,14 +141,12 @@ def compare(
     return comparison.model_copy(update={"answer": answer(comparison, foreign=identity.foreign, silent=silent)})
 
 
-def _identity(
-    planned: Planned, observed: Observation, deployed: ObservedDeployment, *, served_as: str, silent: bool
-) -> Identity:
-    """Whether the planned deployment is seen; of a silent source nothing is, but how prefill and decode are served."""
-    question, deployment = planned.answer.question, planned.answer.plan.deployment
-    seen = Identity() if silent else check(question.model, planned.row, observed, deployed, served_as=served_as)
+def _identity(planned: Planned, observed: Observation, deployed: ObservedDeployment, served_as: str) -> Identity:
+    """Whether it is the planned deployment, prefill and decode apart or not included."""
+    identity = check(planned.answer.question.model, planned.row, observed, deployed, served_as=served_as)
+    deployment = planned.answer.plan.deployment
     other = apart(deployment is None or bool(deployment.pools), observed)
-    return replace(seen, foreign=(*seen.foreign, *([other] if other else [])))
+    return replace(identity, foreign=(*identity.foreign, other)) if other else identity
 
 
 def _short(text: str) -> str:

@@ -179,12 +179,12 @@ def _hung(planned: Planned, reading: Reading, hung: Sequence[ReplicaDetails], ro
     assert row is not None
     live, percentile = len(reading.details.replicas), planned.answer.question.limits.percentile
     cause = as_cause(hung, "" if first is None else first.quantity, deployment.instances, live)
-    by_limits = _limits_alone(planned, reading.observed, rows, "That holds for the requests that are answered.")
+    limits_alone = _limits_alone(planned, reading.observed, rows, "That holds for the requests that are answered.")
     broken = lost_share(reading.details, hung) > 1.0 - percentile / 100.0
-    return by_limits.model_copy(
+    return limits_alone.model_copy(
         update={
-            "state": "broken" if broken else by_limits.state,
-            "headline": f"{in_words(hung)} {by_limits.headline} Restore {names_of(hung)}.",
+            "state": "broken" if broken else limits_alone.state,
+            "headline": f"{in_words(hung)} {limits_alone.headline} Restore {names_of(hung)}.",
             "worst_limit": None if first is None else first.quantity,
             "causes": (cause,),
             "main_cause": cause.cause,

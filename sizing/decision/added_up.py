@@ -18,9 +18,12 @@ from sizing.decision.outcome import Outcome
 LEAST_DIGITS = 3
 """Digits of a cost everywhere else."""
 
-LEAST_DIFFERENCE, LEAST_SHARE = 0.5, 0.005
-"""A month's costs that differ by less than this amount, or than this share of the larger, read alike. Chosen: the share
-is what three digits can hide at most, far inside the range of any estimated cost."""
+LEAST_DIFFERENCE = 0.5
+"""A month's costs that differ by less read alike."""
+
+LEAST_SHARE = 0.005
+"""Chosen: costs that differ by less than this share of the larger read alike: three digits can hide as much, and no
+estimated cost is known as well."""
 
 TRUE_TO = 0.05
 """Chosen: share of a difference by which the shown one may be off."""

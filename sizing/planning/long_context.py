@@ -1,6 +1,7 @@
 """Long prompts of a plan: what an instance holds, what context parallelism would, and how far step times are tried."""
 
 from collections.abc import Iterator
+from functools import lru_cache
 
 from sizing.base.format import count, significant
 from sizing.base.result import PlanWarning
@@ -15,6 +16,9 @@ LONG = 65_536
 
 MOST = 2**24
 """Tokens up to which the longest that fits is looked for. Chosen: beyond every window of the catalogue."""
+
+KEPT_LONGEST = 64
+"""Instances whose longest request is kept: it takes two dozen looks at memory, and no load takes part in it."""
 
 SPLITS_CONTEXT = {
     "vllm": "--decode-context-parallel-size",
@@ -90,6 +94,7 @@ def _split_prompts(model: Model, row: Configuration) -> Iterator[PlanWarning]:
     )
 
 
+@lru_cache(maxsize=KEPT_LONGEST)
 def longest(model: Model, row: Configuration) -> int:
     """The largest whole number of tokens of which an instance holds one request, :data:`MOST` at most."""
     one = table([row])

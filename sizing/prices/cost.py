@@ -12,7 +12,7 @@ from sizing.base.errors import SizingError
 from sizing.base.latency_and_cost import Cost
 from sizing.base.units import HOURS_PER_DAY, HOURS_PER_MONTH, MILLION, S_PER_DAY, S_PER_HOUR
 from sizing.prices.compiled_choice import cheapest_of_each
-from sizing.prices.hardware import HardwareOption
+from sizing.prices.hardware import HardwareOption, doubt_of_price
 from sizing.prices.packing import LOST, MAX_COUNT, NO_RESERVE, Reserve, gpu_counts, instance_counts, system_sizes
 
 MAX_TOKENS_PER_S = 1e12
@@ -27,13 +27,15 @@ class OptionChoice:
     """The chosen option of each of C candidates, as arrays of shape (C,).
 
     ``usd_per_hour`` (USD/h) and ``power_kw`` (kW) are of all systems together, NaN when unknown. Of each option:
-    ``system_gpus``, of them ``domain_gpus`` that fast links join, and whether a ``fabric`` joins its systems.
+    ``system_gpus``, of them ``domain_gpus`` that fast links join, whether a ``fabric`` joins its systems,
+    and how much more than stated it may cost by the basis of its price (``price_doubt``).
     """
 
     options: NDArray[np.object_]
     system_gpus: Counts
     domain_gpus: Counts
     fabric: Flags
+    price_doubt: Floats
     systems: Counts
     usd_per_hour: Floats
     power_kw: Floats
@@ -101,6 +103,7 @@ class Offers:
         self.unpriced: Counts = np.array([not option.priced for option in flat], dtype=np.int64)
         self.usd_per_hour: Floats = np.array([option.usd_per_hour for option in flat], dtype=np.float64)
         self.power_kw: Floats = np.array([option.power_kw for option in flat], dtype=np.float64)
+        self.price_doubt: Floats = np.array([doubt_of_price(option) for option in flat], dtype=np.float64)
         self.ranked_by = (
             *(self.first, self.counts, self.gpus, self.hosts, self.joined, self.unpriced),
             np.nan_to_num(self.usd_per_hour),
@@ -146,6 +149,7 @@ def cheapest_option(
         system_gpus=offers.gpus[chosen],
         domain_gpus=offers.domain_gpus[chosen],
         fabric=offers.joined[chosen] > 0,
+        price_doubt=offers.price_doubt[chosen],
         systems=systems,
         usd_per_hour=systems * offers.usd_per_hour[chosen],
         power_kw=systems * offers.power_kw[chosen],
@@ -161,6 +165,7 @@ def _nothing() -> OptionChoice:
         system_gpus=none,
         domain_gpus=none,
         fabric=np.empty(0, dtype=np.bool_),
+        price_doubt=nothing,
         systems=none,
         usd_per_hour=nothing,
         power_kw=nothing,

@@ -22,7 +22,16 @@ from sizing.catalog import cloud_fabrics, cloud_instances, generic_system, gpus,
 from sizing.catalog.gpu import Gpu
 from sizing.catalog.payment_terms import TERMS, usual_discount_percent
 from sizing.catalog.system import CloudInstance, System
-from sizing.prices.system_price import BASIS_WORDS, dates_of, instance_power, source_of, system_power, system_price
+from sizing.prices.system_price import (
+    ASKED_OF_ANYBODY,
+    BASIS_WORDS,
+    asked_over_asp,
+    dates_of,
+    instance_power,
+    source_of,
+    system_power,
+    system_price,
+)
 from sizing.question.understand import Question
 from sizing.scenario.bounds import MAX_USD
 from sizing.scenario.costs import Rent
@@ -126,6 +135,18 @@ def rented_there(gpu: Gpu, prices: Prices, rent: Rent) -> bool:
     if own is not None and own.gpus is not None:
         return rent.provider in (None, own.provider)
     return bool(_cheapest_regions(whole, rent))
+
+
+def doubt_of_price(option: HardwareOption) -> float:
+    """How much more than stated it may cost by its basis alone: 1 where customers are asked the price or enter it."""
+    if option.price_basis in (None, *ASKED_OF_ANYBODY):
+        return 1.0
+    if option.price_basis == "asp":
+        over = asked_over_asp()
+        return over.high / over.ratio
+    if option.usd_per_hour is None or option.usd_per_hour_high is None:
+        return 1.0
+    return option.usd_per_hour_high / option.usd_per_hour
 
 
 def _cut(whole: HardwareOption, part: Gpu) -> HardwareOption:

@@ -192,8 +192,7 @@ def aggregated(question: Question, evaluated: Evaluated, index: Rows, working: C
         usd_per_hour=chosen.usd_per_hour,
         expected_usd_per_hour=likely,
         power_kw=chosen.power_kw,
-        factor=of_instances(question, evaluated, index)
-        * of_hardware(question, each, chosen.system_gpus, chosen.options),
+        factor=of_instances(question, evaluated, index) * of_hardware(question, each, chosen),
         outrun=_outrun(question, evaluated, (working + reserve.spares) * each, counted),
     )
 

@@ -141,7 +141,7 @@ def disaggregated(question: Question, pools: Pools) -> PoolPairs:
         expected_usd_per_hour=likely,
         power_kw=chosen.power_kw,
         factor=factor_of_pools(question, pools, well_linked(pools, chosen.fabric, inside))
-        * of_hardware(question, np.maximum(*each), chosen.system_gpus, chosen.options),
+        * of_hardware(question, np.maximum(*each), chosen),
     )
 
 

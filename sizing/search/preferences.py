@@ -6,13 +6,11 @@ dearer by that measure with a looser limit or less load. Factors multiply.
 """
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sizing.base.arrays import Counts, Flags, Floats, Rows
 from sizing.calibration.benchmark import calibrated_configuration
 from sizing.deployments.candidates import Candidates, linked_gpus, support_factor
-from sizing.prices.hardware import HardwareOption
-from sizing.prices.system_price import ASKED_OF_ANYBODY, asked_over_asp
+from sizing.prices.cost import OptionChoice
 from sizing.question.configuration import Configuration
 from sizing.question.understand import Question
 from sizing.search.screen import Evaluated
@@ -73,6 +71,9 @@ DOUBTFUL_SPLIT = 4.0
 """For such pools over PCIe or a plain network between them, or with one instance of a kind. Chosen: so much that they
 come first only where they save three quarters of the cost: nobody publishes such deployments."""
 
+BY_COST = ("cost", "expected_cost")
+"""Objectives that rank by cost."""
+
 
 def _bytes(row: Configuration) -> float:
     return row.precision.bytes
@@ -112,26 +113,12 @@ def _measured(question: Question, evaluated: Evaluated, rows: Rows) -> Floats:
     return np.array([factor.get(evaluated.sources[i].kind, NOT_MEASURED) for i in rows])
 
 
-def of_hardware(question: Question, gpus: Counts, system_gpus: Counts, options: NDArray[np.object_]) -> Floats:
-    """The factor of instances of so many ``gpus`` (N,) in the ``options`` (N,) that they are bought or rented in, of so
-    many ``system_gpus`` each (N,): those that span several, and where cost decides, what is priced on another basis
-    than sellers ask counts as they may ask, so that a price of which that is known comes first within the doubt."""
-    spanning = np.where(gpus > system_gpus, SPANS, 1.0)
-    if question.scenario.deployment.objective not in ("cost", "expected_cost"):
-        return spanning
-    return spanning * np.array([_doubt_of_price(option) for option in options], dtype=np.float64)
-
-
-def _doubt_of_price(option: HardwareOption) -> float:
-    """How much more than stated it may cost by its basis alone: 1 where customers are asked the price or enter it."""
-    if option.price_basis in (None, *ASKED_OF_ANYBODY):
-        return 1.0
-    if option.price_basis == "asp":
-        over = asked_over_asp()
-        return over.high / over.ratio
-    if option.usd_per_hour is None or option.usd_per_hour_high is None:
-        return 1.0
-    return option.usd_per_hour_high / option.usd_per_hour
+def of_hardware(question: Question, gpus: Counts, chosen: OptionChoice) -> Floats:
+    """The factor of instances of so many ``gpus`` (N,) in what they are bought or rented in (N,): those that span
+    several systems, and where cost decides, what is priced on another basis than what sellers ask counts as they may
+    ask, so that a price of which that is known comes first within the doubt."""
+    spanning = np.where(gpus > chosen.system_gpus, SPANS, 1.0)
+    return spanning * chosen.price_doubt if question.scenario.deployment.objective in BY_COST else spanning
 
 
 def _for_room(left: Floats) -> Floats:

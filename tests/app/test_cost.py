@@ -77,6 +77,7 @@ def test_the_address_keeps_how_it_is_paid() -> None:
     app = started(goto="cost", isl="3500", where="Cloud", cost_purchase="Spot")
     assert not app.exception
     assert app.session_state["cost_purchase"] == "spot"
+    assert app.session_state["last_answer"].plan.cost.payment == "spot"  # Size and every export show this plan
 
 
 def test_a_constant_of_ones_own_moves_the_cost_and_stays_out_of_the_address(page: AppTest) -> None:

@@ -146,7 +146,7 @@ def test_a_chart_is_saved_as_a_picture(open_page: OpenPage) -> None:
     assert download.value.suggested_filename == "ways.png"
 
 
-@pytest.mark.parametrize(("tab", "number"), [("Ways to pay", 4), ("36 months", 1)])
+@pytest.mark.parametrize(("tab", "number"), [("Ways to pay", 4), ("36 months", 1), ("Prices and constants", 2)])
 def test_no_table_of_money_runs_off_the_page(open_page: OpenPage, tab: str, number: int) -> None:
     page = open_page(f"cost?{INPUTS}", width=1440, height=900)
     page.get_by_role("tab", name=tab).click()
@@ -159,6 +159,18 @@ def test_no_table_of_money_runs_off_the_page(open_page: OpenPage, tab: str, numb
     for place in range(tables.count()):
         widths = tables.nth(place).evaluate("e => [e.scrollWidth, e.clientWidth]")
         assert widths[0] <= widths[1] + 1, place
+
+
+@pytest.mark.parametrize(
+    "view", ["Variants", *(pytest.param(view, marks=pytest.mark.slow) for view in ("Formats", "Levers", "NIM"))]
+)
+def test_no_table_of_a_comparison_runs_off_the_page(open_page: OpenPage, view: str) -> None:
+    page = open_page(f"compare?{INPUTS}&compare_view={view}", width=1440, height=900)
+    tables = page.get_by_test_id("stTable")
+    expect(tables.last).to_be_visible()
+    for table in tables.all():
+        widths = table.evaluate("e => [e.scrollWidth, e.clientWidth]")
+        assert widths[0] <= widths[1] + 1
 
 
 def test_what_cannot_serve_is_read_without_moving_it_sideways(open_page: OpenPage) -> None:

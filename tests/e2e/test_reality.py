@@ -7,7 +7,7 @@ from urllib.parse import parse_qs, urlparse
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.e2e.browser import settle, sideways_px
+from tests.e2e.browser import PHONE_WIDTH, settle, sideways_px
 from tests.e2e.conftest import OpenPage
 
 DEMO = Path(__file__).parents[2] / "reality" / "data" / "demo_scenario.yaml"
@@ -40,7 +40,7 @@ def test_the_demo_against_its_plan(open_page: OpenPage, width: int, scheme: str)
     expect(main).to_contain_text(re.compile(r"\d+ min until"))
     assert parse_qs(urlparse(page.url).query)["range"] == ["15 min"]
     choose(page, "Table")
-    expect(page.get_by_test_id("stDataFrame").nth(1)).to_be_visible()
+    expect(page.get_by_test_id("stTable" if width > PHONE_WIDTH else "stDataFrame").nth(1)).to_be_visible()
     expect(page.get_by_test_id("stPlotlyChart")).to_have_count(0)
 
 

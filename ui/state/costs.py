@@ -7,11 +7,16 @@ import streamlit as st
 from pydantic import ValidationError
 
 from sharing.form.link import COST_CHOICES
+from sizing.base.choices import Purchase
+from sizing.catalog.payment_terms import TERMS
 from sizing.scenario.costs import Costs
 from sizing.scenario.schema import Scenario
 
 COST_BOOK = "cost_book"
 """Session key of what was typed into the book, by constant."""
+
+_PURCHASE = "cost_purchase"
+"""Session key and parameter of the address of the way to pay."""
 
 RENT = ("purchase", "cloud_provider", "cloud_region", "reserved_1y_discount_percent", "reserved_3y_discount_percent")
 """Constants that say from whom and how instances are rented (:attr:`sizing.scenario.costs.Costs.rent`)."""
@@ -35,7 +40,16 @@ def with_rent(scenario: Scenario) -> Scenario:
     except ValidationError:
         return scenario
     rent = {name: getattr(chosen, name) for name in RENT}
+    rent["purchase"] = _purchase_of_address() or rent["purchase"]
     return scenario.model_copy(update={"costs": scenario.costs.model_copy(update=rent)})
+
+
+def _purchase_of_address() -> Purchase | None:
+    """The way to pay that a link asks for, until the control of the Cost page has taken it from the address."""
+    if _PURCHASE in st.session_state:
+        return None
+    label = st.query_params.get(_PURCHASE)
+    return next((name for name, term in TERMS.items() if term.label == label), None)
 
 
 def with_costs(scenario: Scenario) -> Scenario:

@@ -63,6 +63,8 @@ def test_one_way_to_say_how_many() -> None:
     assert "exactly one of sessions_at_once or sessions_per_hour (found both)" in problem(scenario(sessions_per_hour=9))
     assert "(found neither)" in problem(scenario(sessions_at_once=None))
     assert "must be smaller than first_prompt_tokens" in problem(scenario(shared_prompt_tokens=8000))
+    no_length = problem(scenario(shared_prompt_tokens=0, shared_prompts=5))
+    assert "shared_prompts needs shared_prompt_tokens" in no_length
     assert "Did you mean turns" in "".join(_all(scenario(turnes=4, turns=None)))
 
 
