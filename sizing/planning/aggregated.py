@@ -133,8 +133,13 @@ class PlannedAggregated(PlannedDeployment[Aggregated]):
 
     @property
     def expected_gpus(self) -> int:
-        """GPUs that would be needed at the expected capacity of an instance, without the caution of the plan."""
-        rps = self.evaluated.capacity.rps[[self.index]]
+        """GPUs that would be needed at the expected capacity of an instance, without the caution of the plan.
+
+        What a simulation takes off the capacity at the plan's steps, it takes off here; what it adds is not carried
+        over: near the fastest possible token the load model is too careful, by a factor that ends with that nearness.
+        """
+        moved, screened = self.evaluated.capacity.rps, self.evaluated.screened_rps
+        rps = (moved if screened is None else np.minimum(moved, screened))[[self.index]]
         needed = int(instances_needed(self.question.demand.sustained_rps, rps)[0]) + self.kind.spares(self.k)[0]
         return min(needed, int(self.kind.instances[self.k])) * self.row.gpus
 

@@ -273,6 +273,7 @@ def _warnings(stated: Stated, one: PlannedDeployment[Any], around: Spread, inste
         *rules.about_room(one.kind.evaluated, int(one.kind.rows[one.k])),
         *one.about_limits(),
         *rules.about_interval(around.overloads, around.gpu_range[1], stated.deployed.gpus),
+        *([] if one.benchmarked else rules.about_doubt(one.row, stated.deployed.gpus, one.expected_gpus)),
         *rules.about_accuracy(question, one.row),
         *rules_hardware.about_purchase(question, stated.deployed, option),
         *rules_reuse.about_typed_prefix(one, caches_of(one)),

@@ -18,8 +18,8 @@ from sizing.catalog import quantization
 from sizing.catalog.context import Extension, extension_of
 from sizing.catalog.precisions import precisions
 from sizing.deployments.layouts import TP_SIZES
-from sizing.question.configuration import Configuration
-from sizing.question.understand import Question
+from sizing.question.configuration import Configuration, instance_text
+from sizing.question.understand import EXPECTED, Question
 from sizing.queueing.capacity import Bound, Percentiles, capacity
 from sizing.search.aggregated import Aggregated, aggregated
 from sizing.search.preferences import LITTLE_ROOM, room
@@ -37,6 +37,10 @@ WORTH_TELLING = 0.7
 
 LIMITS = {Bound.TTFT: ("ttft_s", "TTFT"), Bound.ITL: ("itl_s", "ITL"), Bound.E2E: ("e2e_s", "E2E")}
 """The limits that may bind, by what they are called in the question and by people."""
+
+DOUBT_DECIDES = 3.0
+"""How many times the GPUs that are expected to be enough a plan must have to be told that doubt decides it. Chosen:
+what was not measured takes 1.5 to 2 times as many where no limit is near the fastest possible token."""
 
 MEASURED_DIFFERS = 0.15
 """Relative difference below which a benchmark confirms the prediction: either is within its error."""
@@ -236,6 +240,25 @@ def about_benchmark(question: Question, row: Configuration) -> Iterator[PlanWarn
         severity="warning" if abs(calibrated.ratio - 1.0) > MEASURED_DIFFERS else "info",
         source="imported benchmark",
         message=f"The imported benchmark measured {calibrated.configuration.label}, not this deployment, {then}",
+    )
+
+
+def about_doubt(row: Configuration, gpus: int, expected: int) -> Iterator[PlanWarning]:
+    """Where being sure, not the load, decides what is bought: to measure one instance first is cheaper."""
+    if gpus < DOUBT_DECIDES * expected:
+        return
+    yield PlanWarning(
+        code="doubt_decides",
+        severity="warning",
+        source="conformal interval",
+        message=f"Doubt, not the load, buys {count(gpus - expected)} of the {count(gpus)} GPUs: with steps as slow as "
+        "being so sure asks for, an instance hardly keeps the limits. Before buying, measure one, "
+        f"{instance_text(row.gpus, row)}, and size with its benchmark; or choose hardware further from its limits.",
+        fix=Fix(
+            key="deployment.confidence",
+            value=int(EXPECTED * PERCENT),
+            label=f"Be content with a chance of {percent(EXPECTED)}",
+        ),
     )
 
 

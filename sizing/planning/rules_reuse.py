@@ -65,7 +65,7 @@ def about_typed_prefix(one: PlannedDeployment[Any], state: CacheState) -> Iterat
 
 
 def _about_rate(one: PlannedDeployment[Any]) -> Iterator[PlanWarning]:
-    """That a rate stated of drives or of a shared store is more than any published run saw."""
+    """That a rate stated of drives or of a shared store is more than the TTFT of any published run amounts to."""
     offload = one.question.scenario.deployment.kv_offload
     if offload is None or offload.tier == "host_memory" or (offload.gbs_per_gpu or 0.0) <= REACHED_GBS:
         return
@@ -73,8 +73,8 @@ def _about_rate(one: PlannedDeployment[Any]) -> Iterator[PlanWarning]:
         code="offload_rate",
         severity="info",
         source="Mooncake docs, SSD offload benchmark, 2026-08; llm-d blog, filesystem KV offload, 2026-02-09",
-        message=f"{offload.gbs_per_gpu:g} GB/s for each GPU is more than published runs saw: about {REACHED_GBS:g} "
-        "GB/s of a pool over links of 50 GB/s and of drives of 27 GB/s (Mooncake, one A100), 10 GB/s for a node of "
-        "eight (llm-d). State what was measured: at nominal rates later turns took 2 to 2.5 times as long as "
-        "predicted.",
+        message=f"{offload.gbs_per_gpu:g} GB/s for each GPU is more than what the TTFT of published runs amounts to: "
+        f"about {REACHED_GBS:g} GB/s of a pool over links of 50 GB/s and of drives of 27 GB/s (Mooncake, one A100), "
+        "10 GB/s for a node of eight (llm-d). State what was measured: at nominal rates later turns took 2 to 2.5 "
+        "times as long as predicted.",
     )

@@ -155,3 +155,40 @@ def test_what_a_plan_deploys_is_looked_at_again_as_expected() -> None:
     one = as_planned(Place(again, 0))
     assert one.per_instance().decode_step_ms == pytest.approx(found.per_instance and found.per_instance.decode_step_ms)
     assert gpus()[found.deployment.gpu].id == "h100_sxm"
+
+
+NEAR_THE_FLOOR = {
+    "gpus": ["l4"],
+    "engines": ["trtllm"],
+    "precisions": ["int4_awq"],
+    "tp": [4],
+    "pp": [1],
+    "serving": ["aggregated"],
+}
+"""Steps of a 32B model that may be so slow, to be sure, that one request at once takes the whole ITL limit."""
+
+
+def near_the_floor(confidence: int, itl_ms: float) -> Plan:
+    keys = raw("Qwen/Qwen2.5-32B-Instruct", limits={"ttft_ms": 2000, "itl_ms": itl_ms})
+    keys["workload"] = {"input_tokens": 1000, "output_tokens": 300, "peak_rps": 1}
+    keys["deployment"] = {**NEAR_THE_FLOOR, "confidence": confidence}
+    return plan(Scenario.model_validate(keys), alternatives=0)
+
+
+def test_what_is_expected_is_what_a_plan_as_likely_as_not_takes() -> None:
+    """A simulation adds much to the capacity near the fastest token; that is not carried over to faster steps, which
+    said that one of the three instances was expected to be enough."""
+    sure, likely = near_the_floor(90, 50.0), near_the_floor(50, 50.0)
+    assert sure.deployment is not None
+    assert likely.deployment is not None
+    assert sure.gpus_expected == likely.deployment.gpus
+    assert sure.deployment.gpus > 3 * sure.gpus_expected
+
+
+def test_it_is_said_where_doubt_and_not_the_load_decides_what_is_bought() -> None:
+    by_doubt = {one.code: one for one in near_the_floor(90, 50.0).warnings}["doubt_decides"]
+    assert by_doubt.fix is not None
+    assert (by_doubt.fix.key, by_doubt.fix.value) == ("deployment.confidence", 50)
+    assert "4 GPUs (TP4)" in by_doubt.message
+    for other in (near_the_floor(50, 50.0), near_the_floor(90, 150.0)):
+        assert "doubt_decides" not in {one.code for one in other.warnings}
