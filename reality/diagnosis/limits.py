@@ -1,21 +1,20 @@
 """The limits of a scenario beside what is measured: percentile, attainment, since when, error budget, burn rates.
 
-A histogram counts exactly at the ends of its buckets. Inside one, requests are taken to lie as in the engine's run of
-the measured traffic; without such a run as evenly in the logarithm.
+A histogram counts exactly at the ends of its buckets; inside one they lie as in :mod:`reality.diagnosis.inside_bucket`.
 """
 
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from itertools import pairwise
 
 from collectors.prometheus.answers import Bucket
 from collectors.prometheus.histograms import HistogramQuantiles, quantile
 from collectors.questions.over_limits import SAME_EDGE, OverLimit
 from collectors.reading.observation import Observation
 from collectors.vocabulary.burn_rates import BURNS, LEAST_REQUESTS
-from reality.diagnosis.open_bucket import LEAST_IN_BUCKET, beyond_ms, in_words, open_bucket, share_inside
+from reality.diagnosis.inside_bucket import inside_bucket, mean_inside
+from reality.diagnosis.open_bucket import beyond_ms, in_words, open_bucket, share_inside
 from reality.diagnosis.result import BurnRate, LimitRow, LimitVerdict
 from reality.diagnosis.worlds import Ran
 from reality.sampling import FEWEST_BEYOND, FEWEST_REQUESTS
@@ -25,8 +24,6 @@ from sizing.question.limits import LatencyLimits
 
 BUDGET_WINDOW = "3d"
 """Over which the error budget is counted: the longest window of the alerts."""
-PARTS = 32
-"""Parts of a bucket in which a percentile is looked for."""
 GUESSED = 0.03
 """Share of the requests of a bucket by which a limit inside it may be misjudged. Chosen: as a run misses them."""
 CALM_STEPS = 2
@@ -146,7 +143,7 @@ def _steps(over: OverLimit | None, bound: Asked, ran: Ran | None) -> tuple[Step,
     beyond = 0.0
     if bound.limit_ms < over.edge_ms * (1.0 - SAME_EDGE):
         bucket = Bucket(low=over.low_ms, high=over.edge_ms, count=1.0)
-        beyond = 1.0 - _share_inside(bucket, bound.limit_ms, bound.quantity, ran)
+        beyond = 1.0 - inside_bucket(bucket, simulated_as(bound.quantity), ran).share_within(bound.limit_ms)
     return tuple(
         Step(start_s=t - over.step_s, end_s=t, share=share + inside * beyond, requests=number)
         for t, share, inside, number in zip(over.times_s, over.shares, over.inside, over.requests, strict=True)
@@ -163,7 +160,9 @@ def attainment(distribution: HistogramQuantiles, bound: Asked, ran: Ran | None) 
     inside = next((b for b in distribution.buckets if b.low < bound.limit_ms < b.high * (1.0 - SAME_EDGE)), None)
     guessed = 0.0
     if inside is not None and math.isfinite(inside.high):
-        below += inside.count * _share_inside(inside, bound.limit_ms, bound.quantity, ran)
+        mean_ms = mean_inside(distribution.buckets, inside, distribution.mean)
+        spread = inside_bucket(inside, simulated_as(bound.quantity), ran, mean_ms)
+        below += inside.count * spread.share_within(bound.limit_ms)
         guessed = GUESSED * inside.count / total
     share = min(below / total, 1.0)
     z2 = TWO_SIDED_80**2 / count
@@ -177,17 +176,6 @@ def attainment(distribution: HistogramQuantiles, bound: Asked, ran: Ran | None) 
     part = last.count / total  # any of these may be within, or beyond
     inside_of_it = share_inside(last, bound.limit_ms, simulated_as(bound.quantity), ran)
     return min(share + part * inside_of_it, 1.0), low, min(high + part, 1.0)
-
-
-def _share_inside(bucket: Bucket, limit_ms: float, quantity: str, ran: Ran | None) -> float:
-    """Share of the requests of a bucket that are within a limit inside it."""
-    if ran is not None:
-        low, high = (ran.share_within(simulated_as(quantity), edge) for edge in (bucket.low, bucket.high))
-        if high - low >= LEAST_IN_BUCKET:
-            return min(max((ran.share_within(simulated_as(quantity), limit_ms) - low) / (high - low), 0.0), 1.0)
-    if bucket.low <= 0.0:
-        return limit_ms / bucket.high
-    return math.log(limit_ms / bucket.low) / math.log(bucket.high / bucket.low)
 
 
 def percentile_ms(distribution: HistogramQuantiles, share: float, quantity: str, ran: Ran | None) -> float | None:
@@ -204,16 +192,8 @@ def percentile_ms(distribution: HistogramQuantiles, share: float, quantity: str,
         return value
     below = sum(b.count for b in distribution.buckets if b.high <= low)
     wanted = (share * sum(b.count for b in distribution.buckets) - below) / bucket.count
-    start = max(low, high / 1e3)
-    points: list[float] = [start * (high / start) ** (k / PARTS) for k in range(PARTS + 1)]
-    shares = [
-        _share_inside(bucket, point, quantity, ran) if low < point < high else float(point >= high) for point in points
-    ]
-    for (a, below_a), (b, below_b) in pairwise(zip(points, shares, strict=True)):
-        if below_b >= wanted:
-            part: float = 0.0 if below_b <= below_a else (wanted - below_a) / (below_b - below_a)
-            return a + (b - a) * min(max(part, 0.0), 1.0)
-    return high
+    mean_ms = mean_inside(distribution.buckets, bucket, distribution.mean)
+    return inside_bucket(bucket, simulated_as(quantity), ran, mean_ms).percentile_ms(wanted)
 
 
 def ends(distribution: HistogramQuantiles, share: float) -> tuple[float | None, float | None]:

@@ -6,7 +6,7 @@ from statistics import median
 import pytest
 import yaml
 
-from calibration.turns_accuracy import RUNS, TABLE, _cold, _different, _prefixes, summary
+from calibration.turns_accuracy import RUNS, TABLE, _cold, _prefixes, summary
 from sizing.planning.reuse_text import NOT_VALIDATED
 
 HELD = {
@@ -57,9 +57,3 @@ def test_the_answer_says_what_the_table_does(table):
     assert len(tier) == 7
     later, by_turn = (median(errors(what, (False,))) for what in ("TTFT of later turns, s", "TTFT by turn, s"))
     assert NOT_VALIDATED.endswith(f"it was off by {later:.0f} to {by_turn:.0f} %.")
-
-
-def test_different_ones_among_those_drawn():
-    """Two of two kinds: the same in half of the cases, so 1.5 in the mean; one drawn is one."""
-    assert _different(2.0, 2.0) == pytest.approx(1.5)
-    assert _different(150.0, 1.0) == pytest.approx(1.0)
