@@ -60,8 +60,8 @@ def inside_bucket(bucket: Bucket, name: str, ran: Ran | None, mean_ms: float | N
     start = max(bucket.low, bucket.high / 1e3)
     points = start * (bucket.high / start) ** (np.arange(PARTS + 1.0) / PARTS)
     points[0], points[-1] = bucket.low, bucket.high
-    found = InsideBucket(points_ms=points, shares=_shares(bucket, points, name, ran))
-    return found if mean_ms is None else found.with_mean(mean_ms)
+    as_run = InsideBucket(points_ms=points, shares=_shares(bucket, points, name, ran))
+    return as_run if mean_ms is None else as_run.with_mean(mean_ms)
 
 
 def _shares(bucket: Bucket, points: Floats, name: str, ran: Ran | None) -> Floats:
