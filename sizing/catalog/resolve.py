@@ -75,6 +75,10 @@ class ResolvedModel:
         return self.precision or self.model.published_format
 
 
+_SPACED_SIZE = re.compile(r"(?<=\d)\s+(?=(?:[bm]|x\s*\d+\s*b)\b)|(?<=[\d\s]x)\s+(?=\d)", re.IGNORECASE)
+"""Spaces inside a size as people type it: "70 B", "8 x 7b"."""
+
+
 def resolve_model(name: str) -> ResolvedModel:
     """The model for a Hugging Face id, a common name, or the name of a quantised or fine-tuned checkpoint.
 
@@ -89,7 +93,7 @@ def resolve_model(name: str) -> ResolvedModel:
 @lru_cache(maxsize=KEPT_NAMES)
 def known_model(name: str) -> ResolvedModel | None:
     """As :func:`resolve_model`; None when nothing or more than one architecture matches."""
-    wanted = name.strip()
+    wanted = _SPACED_SIZE.sub("", name.strip())
     exact = models().get(_ids().get(wanted.lower(), ""))
     if exact:
         return ResolvedModel(name=wanted, model=exact, match="id")
