@@ -3,13 +3,13 @@ run as evenly in the logarithm; and with the mean that the sum of the histogram 
 """
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from collectors.prometheus.answers import Bucket
-from reality.diagnosis.open_bucket import LEAST_IN_BUCKET
+from collectors.prometheus.histograms import HistogramQuantiles
+from reality.diagnosis.open_bucket import LEAST_IN_BUCKET, mean_left
 from reality.diagnosis.worlds import Ran
 from sizing.base.arrays import Floats
 
@@ -55,13 +55,21 @@ class InsideBucket:
         return InsideBucket(points_ms=self.points_ms, shares=shares / shares[-1])
 
 
-def inside_bucket(bucket: Bucket, name: str, ran: Ran | None, mean_ms: float | None = None) -> InsideBucket:
+def inside_bucket(bucket: Bucket, name: str, ran: Ran | None) -> InsideBucket:
     """The requests of a bucket that ends, by the latency ``name`` of a run."""
     start = max(bucket.low, bucket.high / 1e3)
     points = start * (bucket.high / start) ** (np.arange(PARTS + 1.0) / PARTS)
     points[0], points[-1] = bucket.low, bucket.high
-    as_run = InsideBucket(points_ms=points, shares=_shares(bucket, points, name, ran))
-    return as_run if mean_ms is None else as_run.with_mean(mean_ms)
+    return InsideBucket(points_ms=points, shares=_shares(bucket, points, name, ran))
+
+
+def inside_bucket_of(distribution: HistogramQuantiles, bucket: Bucket, name: str, ran: Ran | None) -> InsideBucket:
+    """The same of a bucket of a histogram, with the mean that its sum leaves for it; without where that is vaguer than
+    the bucket itself, since the others are as wide or as full."""
+    by_run, mean_ms = inside_bucket(bucket, name, ran), distribution.mean
+    others = [one for one in distribution.buckets if one is not bucket and one.count > 0.0]
+    vague = sum(one.count * (one.high - one.low) for one in others) >= bucket.count * (bucket.high - bucket.low)
+    return by_run if mean_ms is None or vague else by_run.with_mean(mean_left(distribution.buckets, bucket, mean_ms))
 
 
 def _shares(bucket: Bucket, points: Floats, name: str, ran: Ran | None) -> Floats:
@@ -72,17 +80,3 @@ def _shares(bucket: Bucket, points: Floats, name: str, ran: Ran | None) -> Float
     if bucket.low <= 0.0:
         return np.asarray(points / bucket.high)
     return np.asarray(np.log(points / bucket.low) / math.log(bucket.high / bucket.low))
-
-
-def mean_inside(buckets: Sequence[Bucket], bucket: Bucket, mean_ms: float | None) -> float | None:
-    """The mean of the requests of one bucket: what the others, in their middles, leave of the sum of all.
-
-    None where it would be vaguer than the bucket itself, since the others are as wide or as full.
-    """
-    others = [one for one in buckets if one is not bucket and one.count > 0.0]
-    if mean_ms is None or sum(one.count * (one.high - one.low) for one in others) >= bucket.count * (
-        bucket.high - bucket.low
-    ):
-        return None
-    total = bucket.count + sum(one.count for one in others)
-    return (mean_ms * total - sum(one.count * (one.low + one.high) / 2.0 for one in others)) / bucket.count

@@ -13,7 +13,7 @@ from collectors.prometheus.histograms import HistogramQuantiles, quantile
 from collectors.questions.over_limits import SAME_EDGE, OverLimit
 from collectors.reading.observation import Observation
 from collectors.vocabulary.burn_rates import BURNS, LEAST_REQUESTS
-from reality.diagnosis.inside_bucket import inside_bucket, mean_inside
+from reality.diagnosis.inside_bucket import inside_bucket, inside_bucket_of
 from reality.diagnosis.open_bucket import beyond_ms, in_words, open_bucket, share_inside
 from reality.diagnosis.result import BurnRate, LimitRow, LimitVerdict
 from reality.diagnosis.worlds import Ran
@@ -160,8 +160,7 @@ def attainment(distribution: HistogramQuantiles, bound: Asked, ran: Ran | None) 
     inside = next((b for b in distribution.buckets if b.low < bound.limit_ms < b.high * (1.0 - SAME_EDGE)), None)
     guessed = 0.0
     if inside is not None and math.isfinite(inside.high):
-        mean_ms = mean_inside(distribution.buckets, inside, distribution.mean)
-        spread = inside_bucket(inside, simulated_as(bound.quantity), ran, mean_ms)
+        spread = inside_bucket_of(distribution, inside, simulated_as(bound.quantity), ran)
         below += inside.count * spread.share_within(bound.limit_ms)
         guessed = GUESSED * inside.count / total
     share = min(below / total, 1.0)
@@ -192,8 +191,7 @@ def percentile_ms(distribution: HistogramQuantiles, share: float, quantity: str,
         return value
     below = sum(b.count for b in distribution.buckets if b.high <= low)
     wanted = (share * sum(b.count for b in distribution.buckets) - below) / bucket.count
-    mean_ms = mean_inside(distribution.buckets, bucket, distribution.mean)
-    return inside_bucket(bucket, simulated_as(quantity), ran, mean_ms).percentile_ms(wanted)
+    return inside_bucket_of(distribution, bucket, simulated_as(quantity), ran).percentile_ms(wanted)
 
 
 def ends(distribution: HistogramQuantiles, share: float) -> tuple[float | None, float | None]:

@@ -26,7 +26,8 @@ def beyond_ms(distribution: HistogramQuantiles, share: float, name: str, ran: Ra
     last, total = open_bucket(distribution.buckets), sum(one.count for one in distribution.buckets)
     if last is None or (1.0 - share) * total > last.count:
         return None
-    excess = _mean_excess(distribution, last, total)
+    mean = distribution.mean
+    excess = None if mean is None else max(mean_left(distribution.buckets, last, mean) - last.low, 0.0)
     farther = max((1.0 - share) * total / last.count, 1e-6)  # share of its requests that are beyond the percentile
     run_share = 0.0 if ran is None else 1.0 - ran.share_within(name, last.low)
     if ran is not None and run_share >= LEAST_IN_BUCKET and (run_excess := ran.mean_excess_ms(name, last.low)) > 0.0:
@@ -50,9 +51,8 @@ def in_words(last: Bucket) -> str:
     return f"beyond {ms(last.low)}, where the last bucket of the histogram begins: estimated from the mean"
 
 
-def _mean_excess(distribution: HistogramQuantiles, last: Bucket, total: float) -> float | None:
-    """How far beyond the edge the requests of the open bucket lie in the mean: what the others leave of the sum."""
-    if distribution.mean is None:
-        return None
-    others = sum(one.count * (one.low + one.high) / 2.0 for one in distribution.buckets if one is not last)
-    return max((distribution.mean * total - others) / last.count - last.low, 0.0)
+def mean_left(buckets: Sequence[Bucket], one: Bucket, mean_ms: float) -> float:
+    """The mean of the requests of one bucket: what the others, in their middles, leave of the sum of all."""
+    others = [other for other in buckets if other is not one and other.count > 0.0]
+    total = one.count + sum(other.count for other in others)
+    return (mean_ms * total - sum(other.count * (other.low + other.high) / 2.0 for other in others)) / one.count
