@@ -28,6 +28,9 @@ Objective = Literal["cost", "expected_cost", "gpus", "latency", "energy"]
 """What deployments are ranked by: ``cost`` is that of what suffices with the asked :data:`Confidence`,
 ``expected_cost`` that of what suffices if the engine performs as expected."""
 
+BY_COST: tuple[Objective, ...] = ("cost", "expected_cost")
+"""Objectives that rank by cost."""
+
 RANKED_BY: Mapping[Objective, str] = MappingProxyType(
     {
         "cost": "cost of being sure",

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, Literal, get_args
 
+from sizing.base.choices import BY_COST
 from sizing.decision.inputs import LOADS
 from sizing.decision.keys import values_of, with_values
 from sizing.decision.outcome import Answers, Outcome
@@ -209,7 +210,7 @@ def _no_better(other: Outcome, same: Outcome, scenario: Scenario) -> bool:
         return True
     if _bought(other) == _bought(same):
         return True
-    by_cost = scenario.deployment.objective in ("cost", "expected_cost")
+    by_cost = scenario.deployment.objective in BY_COST
     anew, kept = other.usd_per_month, same.usd_per_month
     return same.feasible and by_cost and anew is not None and kept is not None and anew >= kept
 

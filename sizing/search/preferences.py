@@ -8,6 +8,7 @@ dearer by that measure with a looser limit or less load. Factors multiply.
 import numpy as np
 
 from sizing.base.arrays import Counts, Flags, Floats, Rows
+from sizing.base.choices import BY_COST
 from sizing.calibration.benchmark import calibrated_configuration
 from sizing.deployments.candidates import Candidates, linked_gpus, support_factor
 from sizing.prices.cost import OptionChoice
@@ -70,9 +71,6 @@ them, are worth it where they save a tenth; less is within the error of both pre
 DOUBTFUL_SPLIT = 4.0
 """For such pools over PCIe or a plain network between them, or with one instance of a kind. Chosen: so much that they
 come first only where they save three quarters of the cost: nobody publishes such deployments."""
-
-BY_COST = ("cost", "expected_cost")
-"""Objectives that rank by cost."""
 
 
 def _bytes(row: Configuration) -> float:

@@ -16,6 +16,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from sizing.base.arrays import ROUNDING, Counts, Rows
+from sizing.base.choices import BY_COST
 from sizing.question.configuration import Configuration
 from sizing.question.understand import Question
 from sizing.search.aggregated import Aggregated, aggregated, most_before, sized
@@ -154,11 +155,7 @@ class Search:
         than one of them is when sized again. More instances never cost less, so the others need no new size."""
         index = now.deployments.index
         able = lowered.capacity.rps[index] > 0
-        if (
-            self.question.scenario.deployment.objective not in ("cost", "expected_cost", "gpus")
-            or now.first is None
-            or not able.any()
-        ):
+        if self.question.scenario.deployment.objective not in (*BY_COST, "gpus") or now.first is None or not able.any():
             return np.asarray(index[able])
         counted = now.deployments.counted()
         best = np.flatnonzero(able)[[int(counted[able].argmin())]]
