@@ -70,8 +70,8 @@ _ROW_PX, _LINE_PX, _AROUND_PX, _LABEL, _LINES = 34, 15, 60, 18, 3
 """Height of a bar, of each further line of its name and of what stands around the bars; characters of a line of a name,
 and lines before it is cut."""
 
-_ROOM = 1.75
-"""Length of an axis over the longest bar: its number stands behind it."""
+_NUMBER_PX = 58
+"""Room behind the longest bar, in pixels: its number stands there ("$16.1k", "7 of 8"), in any window."""
 
 
 Named = Sequence[tuple[str, Outcome]]
@@ -111,8 +111,8 @@ def build_measure(outcomes: Named, measure: Measure, *, dark: bool = False) -> g
             showlegend=False,
             bargap=0.25,
             title={"text": measure.title, "x": 0, "xanchor": "left", "font": {"size": TEXT_SIZE + 1}},
-            margin={"l": 8, "r": 8, "t": 36, "b": 8},
-            xaxis={"range": [0, max(most, LEAST_END) * _ROOM], "visible": False},
+            margin={"l": 8, "r": _NUMBER_PX, "t": 36, "b": 8},
+            xaxis={"range": [0, max(most, LEAST_END)], "visible": False},
             yaxis=axis("", autorange="reversed", type="category", ticksuffix=" "),
         ),
     )

@@ -34,8 +34,11 @@ _CHANGE_PX = 236
 """Width of the buttons that change a scenario. Chosen: holds "Consider formats that lose accuracy"."""
 _GPUS_PX = 220
 """Width of the column of GPUs. Chosen: the longest name with its number, and all other columns beside it."""
-_SHORT_SPLIT, _LETTER_PX, _SPARE_PX = 5, 7, 30
-"""Letters of a split that its column has room for, the width of one, and what the column of GPUs can give for more."""
+_SHORT, _LETTER_PX, _AROUND_PX = 5, 7, 24
+"""Letters of a split or a format that their columns have room for, the width of one, and what stands around a name in
+the column of GPUs, which gives the others what its own names leave."""
+_SPARE_PX = 30
+"""What the column of GPUs can give in any case."""
 _REASON_PX, _RELAXATION_PX, _FOUR_LINES_PX = 230, 120, 96
 _CLOSEST_PX = 160
 """Widths of the columns of reasons, of changes and of configurations, and height of a row that is high enough for cells
@@ -54,7 +57,8 @@ def draw_alternatives(answer: FormAnswer) -> None:
         return
     at = f"p{answer.scenario.limits.percentile:g}"
     table = alternatives_table(answer)
-    longer = _LETTER_PX * max(int(table["split"].str.len().max()) - _SHORT_SPLIT, 0)
+    more = {name: _LETTER_PX * max(_most_letters(table[name]) - _SHORT, 0) for name in ("split", "format")}
+    spare = max(_GPUS_PX - _AROUND_PX - _LETTER_PX * _most_letters(table["gpu"]), _SPARE_PX)
     number, text = st.column_config.NumberColumn, st.column_config.TextColumn
     pinned = not is_narrow()  # there the two first columns would leave no room to move the others
     st.dataframe(
@@ -64,11 +68,11 @@ def draw_alternatives(answer: FormAnswer) -> None:
         alt="The plan, and other deployments that meet the limits, best first",
         column_config={
             USE: st.column_config.ButtonColumn("", key=_CLICK, on_click=_use, args=(answer,), width=46, pinned=pinned),
-            "gpu": text("GPUs", pinned=pinned, width=_GPUS_PX - min(longer, _SPARE_PX)),
+            "gpu": text("GPUs", pinned=pinned, width=_GPUS_PX - min(sum(more.values()), spare)),
             "split": text(
-                "Split", width=48 + longer, help="How one copy of the model is spread over GPUs: TP, PP, EP, DP."
+                "Split", width=48 + more["split"], help="How one copy of the model is spread over GPUs: TP, PP, EP, DP."
             ),
-            "format": text("Format", width=54),
+            "format": text("Format", width=54 + more["format"]),
             "engine": text("Engine", width=94),
             "ttft": number("TTFT (ms)", format="localized", width=70, help=f"{at} time to first token."),
             "itl": number("ITL (ms)", format="localized", width=58, help=f"{at} gap between tokens."),
@@ -86,6 +90,10 @@ def draw_alternatives(answer: FormAnswer) -> None:
         },
     )
     _draw_notes(answer, plan.deployment)
+
+
+def _most_letters(column: pd.Series) -> int:
+    return int(column.str.len().max())
 
 
 def _draw_notes(answer: FormAnswer, planned: Deployed) -> None:
