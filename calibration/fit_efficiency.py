@@ -8,11 +8,13 @@ import pandas as pd
 from scipy.optimize import least_squares
 
 from calibration.fit_parameters import Parameters, parameters, record_fields
-from calibration.fit_targets import FIRST_TOKEN, FITTED, FitTargets
+from calibration.fit_targets import FIRST_TOKEN_MODES, FITTED, FitTargets
 from calibration.yaml_lines import flow_mapping
 from sizing.base.arrays import Floats
 from sizing.evidence.closed_loop import runs
 from sizing.evidence.expected import front_end
+from sizing.evidence.open_loop import fixed_rate, largest_stable_rps
+from sizing.evidence.points import CLOSED_LOOP
 from sizing.steps.efficiency import Efficiencies
 from sizing.steps.roofline import Roofline
 
@@ -30,7 +32,7 @@ EVALUATIONS, WARM_EVALUATIONS = 40, 8
 objective changes by less than its noise afterwards."""
 
 
-FITTED_ON = "2026-11-29"
+FITTED_ON = "2026-11-30"
 """Day of the fit; a constant, so that the same evidence gives the same files."""
 
 
@@ -39,13 +41,23 @@ Progress = Callable[[str], None]
 
 
 @dataclass(frozen=True)
+class FirstTokens:
+    """What the rows of a mode take to the first token inside the engine, by simulation, seconds (C,): ``engine_s``, and
+    ``step_s`` more for each decode step of others; NaN where a row does not tell what passes outside of it."""
+
+    engine_s: Floats
+    step_s: Floats
+    observed: Floats
+
+
+@dataclass(frozen=True)
 class Fit:
-    """A fitted parameter vector and its layout; ``engine_s`` (C, 2): mean and
-    median of what closed loops take from engine to first token."""
+    """A fitted parameter vector and its layout, with what closed loops take to the first token and the trust in sources
+    where they are known."""
 
     parameters: Parameters
     vector: Floats
-    engine_s: Floats | None = None
+    first_tokens: Mapping[str, FirstTokens] | None = None
     trust: dict[str, dict[str, Floats]] | None = None
 
     @property
@@ -114,38 +126,64 @@ def solve(
 ) -> Fit:
     """Robust least squares of log errors plus the priors. ``keep`` masks points by mode (cross-validation)."""
     steps = _solve(tables, start, keep, evaluations)
-    return steps if steps.engine_s is None else _solve_front_end(tables, steps, keep)
+    return steps if steps.first_tokens is None else _solve_front_end(tables, steps, keep)
 
+
+SHORTEST_S = 1e-4
+"""A time to the first token at least, so that it has a logarithm whatever is tried."""
 
 FEW_IN_FLIGHT = 8.0
-"""Requests in flight up to which TTFT tells the time of the front end. Chosen: because with more of them queues of
-client, server and engine hide it; open loops, which are in no fit, have the time of few in flight."""
+"""Requests in flight up to which a mean TTFT tells the time before the first token. Chosen: because with more of them
+the queue of the run's start, which medians leave out, is most of it."""
+
+FAR_FROM_FULL = 0.7
+"""Share of the largest stable rate up to which the TTFT of an open loop tells it. Chosen: because the queue is most of
+it beyond, which depends on the capacity."""
 
 
 def with_front_end(tables: Sequence[FitTargets], fit: Fit) -> Fit:
-    """The fit with the time of the front end that closed-loop TTFT leaves, simulated without one."""
-    fast = fit.efficiencies
-    fast = replace(
-        fast,
-        engines={name: replace(one, request_s=0.0) for name, one in fast.engines.items()},
-        common=replace(fast.common, prompt_token_s=0.0),
-    )
-    points = next(t for t in tables if t.mode == FIRST_TOKEN[0]).points
-    engine_s = np.array([(run.ttft_s, run.ttft_p50_s) for run in runs(points, Roofline(fast))])
-    return _solve_front_end(tables, replace(fit, engine_s=engine_s), None)
+    """The fit with the times before the first token that TTFT leaves. What the engine takes is simulated with the
+    front end of the priors, so that requests come in the middle of steps, and without it where it is told."""
+    first = {t.mode: _first_tokens(t, fit.efficiencies) for t in tables if t.mode in FIRST_TOKEN_MODES}
+    return _solve_front_end(tables, replace(fit, first_tokens=first), None)
+
+
+def _first_tokens(table: FitTargets, fit: Efficiencies) -> FirstTokens:
+    """The rows of one mode."""
+    points, observed = table.points, table.observed["ttft"]
+    taken = front_end(points, Roofline(fit)).taken_s(points.lengths)[:, 0]
+    ends = []
+    for steps in (0.0, 1.0):
+        source = Roofline(replace(fit, common=replace(fit.common, first_token_steps=steps)))
+        if table.mode == CLOSED_LOOP:
+            both = np.array([(run.ttft_s, run.ttft_p50_s) for run in runs(points, source)])
+            told = np.isfinite(table.median_first_token)
+            ends.append(np.where(told, both[:, 1], both[:, 0]))
+        else:
+            ends.append(fixed_rate(points, source).ttft_s[:, 0])
+    if table.mode == CLOSED_LOOP:
+        few = (points.concurrency <= FEW_IN_FLIGHT)[:, 0]
+        observed = np.where(told, table.median_first_token, np.where(few, observed, np.nan))
+        observed = np.where(_in_cohorts(table), np.nan, observed)
+    else:
+        share = points.rate_rps[:, 0] / largest_stable_rps(points, Roofline(fit))
+        observed = np.where(share <= FAR_FROM_FULL, observed, np.nan)
+    return FirstTokens(engine_s=ends[0] - taken, step_s=ends[1] - ends[0], observed=observed)
 
 
 def _solve_front_end(tables: Sequence[FitTargets], fit: Fit, keep: dict[str, np.ndarray] | None) -> Fit:
-    """Least squares over the times of the front end: TTFT = engine + request + prompt tokens x time of one; medians
-    where they are published, since a mean holds what engines compile at their first requests."""
-    mode, metric = FIRST_TOKEN
-    table, free = next(t for t in tables if t.mode == mode), fit.parameters.first_token
-    weight = row_weights(table, metric) / SCATTER
-    alone = (table.points.concurrency <= FEW_IN_FLIGHT)[:, 0] & ~_in_cohorts(table)
-    used = np.isfinite(table.observed[metric]) & alone & (True if keep is None else keep[mode])
-    departs, medians = _departing(fit.parameters)[free], table.median_first_token
-    engine_s = np.take_along_axis(np.asarray(fit.engine_s), np.isfinite(medians)[:, None].astype(int), axis=1)[:, 0]
-    observed = np.where(np.isfinite(medians), medians, table.observed[metric])
+    """Least squares over what passes before the first token: TTFT = engine + steps x time of one + request + prompt
+    tokens x time of one; medians where they are published, since a mean holds what engines compile at their first
+    requests and the queue of the start."""
+    free = fit.parameters.first_token
+    departs = _departing(fit.parameters)[free]
+    parts = []
+    for table in (t for t in tables if fit.first_tokens and t.mode in fit.first_tokens):
+        one = fit.first_tokens[table.mode]
+        used = np.isfinite(one.observed) & np.isfinite(one.step_s) & (True if keep is None else keep[table.mode])
+        rows = np.flatnonzero(used)
+        weight = row_weights(table, "ttft") / SCATTER
+        parts.append((table.points.take(rows), one.engine_s[rows], one.step_s[rows], one.observed[rows], weight[rows]))
 
     def whole(part: Floats) -> Fit:
         vector = fit.vector.copy()
@@ -153,9 +191,12 @@ def _solve_front_end(tables: Sequence[FitTargets], fit: Fit, keep: dict[str, np.
         return replace(fit, vector=vector)
 
     def objective(part: Floats) -> Floats:
-        taken = front_end(table.points, Roofline(whole(part).efficiencies)).taken_s(table.points.lengths)[:, 0]
-        error = (np.log(engine_s + taken) - observed)[used] * weight[used]
-        return np.concatenate([robust(error), np.where(departs, heavy_tailed(part), part)])
+        now, errors = Roofline(whole(part).efficiencies), []
+        for points, engine_s, step_s, observed, weight in parts:
+            front = front_end(points, now)
+            taken = front.taken_s(points.lengths)[:, 0] + front.first_token_steps[:, 0] * step_s
+            errors.append((np.log(np.maximum(engine_s + taken, SHORTEST_S)) - observed) * weight)
+        return np.concatenate([robust(np.concatenate(errors)), np.where(departs, heavy_tailed(part), part)])
 
     return whole(least_squares(objective, fit.vector[free], max_nfev=EVALUATIONS, xtol=1e-4, ftol=1e-4).x)
 

@@ -73,7 +73,7 @@ ENGINE_PRIORS = {
     "dense_4": Prior(centre=1.0, spread=1e-3, between=0.2),
     "two_shot_s": Prior(centre=0.000005, spread=0.3, between=0.3),
     "sequence_s": Prior(centre=0.000010, spread=1.0, between=0.3),
-    "request_s": Prior(centre=0.020, spread=0.1, between=0.15),
+    "request_s": Prior(centre=0.012, spread=0.3, between=0.3),
     "ageing": Prior(centre=0.10, spread=0.1, between=0.1, linear=True),
     "host_ageing": Prior(centre=0.4, spread=0.3, between=0.2, linear=True),
 }
@@ -106,6 +106,7 @@ COMMON_PRIORS = {
     "power_within": Prior(centre=0.7, spread=0.25, between=0.0, linear=True),
     "evenness": Prior(centre=1.0, spread=0.15, between=0.0),
     "prompt_token_s": Prior(centre=0.000005, spread=0.7, between=0.0),
+    "first_token_steps": Prior(centre=1.0, spread=0.25, between=0.0),
 }
 """Priors of what all families and engines share. Over PCIe an all-reduce of more than two GPUs takes the steps of a
 ring, 2 (n - 1): engines have none of their own there (vLLM, ``custom_all_reduce.py``: "not supported on more than two
@@ -127,7 +128,7 @@ class Slot:
     spread: float
 
 
-FIRST_TOKEN_FIELDS = frozenset({"request_s", "prompt_token_s"})
+FIRST_TOKEN_FIELDS = frozenset({"request_s", "prompt_token_s", "first_token_steps"})
 """Fields that only closed-loop TTFT depends on; fitted after the others, so that they cannot bend the step times."""
 
 

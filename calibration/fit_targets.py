@@ -16,7 +16,7 @@ from sizing.evidence.cases import layout_kinds
 from sizing.evidence.expected import expected, steady
 from sizing.evidence.layouts import gpus_holding
 from sizing.evidence.point_table import AnySource, PointTable, point_table
-from sizing.evidence.points import CLOSED_LOOP, MODES, Point, points_of
+from sizing.evidence.points import CLOSED_LOOP, MODES, OPEN_LOOP, Point, points_of
 from sizing.evidence.predict import best_layouts
 from sizing.evidence.protocols import FULL_SHARE, Expected
 from sizing.evidence.published import evidence_frame
@@ -42,9 +42,9 @@ FITTED = {
 """Metrics whose errors are minimised over the step times. Open-loop latency is not: near the capacity, where such runs
 are published, it depends on the capacity rather than on step times."""
 
-FIRST_TOKEN = "fixed_concurrency", "ttft"
-"""Closed-loop TTFT has queues of a run's start and of prompts that begin together, which are simulated: only the time
-of the front end is fitted to it, after the step times."""
+FIRST_TOKEN_MODES = (CLOSED_LOOP, OPEN_LOOP)
+"""TTFT of these has queues of a run's start and of prompts that begin together, which are simulated: only what passes
+outside of the engine's steps is fitted to it, after these."""
 
 
 @dataclass(frozen=True)

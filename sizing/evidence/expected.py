@@ -22,6 +22,7 @@ from sizing.evidence.protocols import (
     sustained,
 )
 from sizing.steps.efficiency import Efficiencies, efficiencies
+from sizing.steps.roofline import Roofline
 from sizing.steps.times import StepTimes
 
 POOLS = "pools"
@@ -112,4 +113,9 @@ def front_end(points: PointTable, source: AnySource) -> FrontEnd:
     """The fitted times of the front end by engine; sources without a fit share the committed one."""
     fit: Efficiencies = getattr(source, "fit", None) or efficiencies()
     of_engine = np.array([fit.overhead(e).request_s for e in points.facts.engines])
-    return FrontEnd(request_s=of_engine[points.facts.engine][:, None], prompt_token_s=fit.common.prompt_token_s)
+    steps = [[Roofline(fit, p.software_year).first_token_steps] for p in points.points]
+    return FrontEnd(
+        request_s=of_engine[points.facts.engine][:, None],
+        prompt_token_s=fit.common.prompt_token_s,
+        first_token_steps=np.array(steps),
+    )

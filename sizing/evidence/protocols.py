@@ -50,9 +50,10 @@ class FrontEnd:
 
     request_s: Floats
     prompt_token_s: float
+    first_token_steps: Floats
 
     def taken_s(self, lengths: ProtocolLengths) -> Floats:
-        """In all, of a request of mean length."""
+        """In all, of a request of mean length, but for steps of others."""
         return np.asarray(self.request_s + self.prompt_token_s * lengths.new)
 
 
@@ -143,14 +144,15 @@ def fixed_concurrency(
     """Closed loop in its steady state: B requests always in flight. What a run measures is simulated
     (:mod:`sizing.evidence.closed_loop`); this is what step times are fitted with, and layouts chosen.
 
-    ITL by work conservation. TTFT = front end + prefill + half a decode step + starting share x (B - 1) x work; as
+    ITL by work conservation. TTFT = front end + prefill + half a decode step and those of others + starting share x (B - 1) x work; as
     :func:`_in_step` says where all requests stay together. E2E = TTFT + (OSL - 1) x ITL; rate = full share x B / E2E.
     What does not fit in memory waits for a whole stay, and each request is evicted ``again`` times to be computed anew.
     """
     active = np.minimum(concurrency, fits)
     itl = work_conserving_itl_s(times, lengths, active, again)
     queued = STARTING * (active - 1.0)
-    own = times.prefill_s[:, None] + times.decode_s / 2.0
+    others = np.minimum(active - 1.0, 1.0)
+    own = times.prefill_s[:, None] + times.decode_s * (0.5 + front.first_token_steps * others)
     own = own + queued * times.work_s(queued * lengths.chunks, lengths.held)
     own, itl = _in_step(times, lengths, active, own, itl)
     ttft = front.taken_s(lengths) + own

@@ -110,7 +110,7 @@ def steady_state(
     D = (OSL - 1) / tokens per step decode steps, and while the engine works W on the prompt of each of the others
     (Little's law, work conservation); on attention-DP ranks W falls with the B / D prompts that begin per step.
     ITL(B) = (decode(B) + B x W / D) / tokens per step; an answer of one token has no gap that a prompt could interrupt.
-    TTFT = front end + rest of the running step + prompt queue + slot queue + own prefill, each chunk of which shares
+    TTFT = front end and steps of others that no scheduler saves + rest of the running step + prompt queue + slot queue + own prefill, each chunk of which shares
     its step with the decoding sequences. While requests wait for a place, each is evicted and computed anew as often as
     ``recomputed`` says (C,), so that no more is served than with all places taken: the rate is min(rate(B), slots /
     (P + D x decode + (slots - 1) x W + slots x recomputed x W)). Validity: against the simulator,
@@ -130,7 +130,7 @@ def steady_state(
     out = np.empty((RESULTS, *concurrency.shape))
     in_mean = (load[name] for name in (RATE, GAP, WORK, EVEN, PAST_PROMPT, FLOOR))
     queues(tuple(map(np.ascontiguousarray, (times.decode_s, concurrency, *in_mean))), rows, spread, NEVER_FULL, out)
-    front = np.reshape(times.front_s, (-1, 1))
+    front = times.before_first_token_s(concurrency)
     floor = load[FLOOR] if variability.prompt == 0.0 else np.zeros_like(load[FLOOR])
     full_var = concurrency[:, -1:] * (load[WORK, :, -1:] / np.maximum(gaps, 1.0)) ** 2 * (1.0 + variability.output)
     return SteadyState(

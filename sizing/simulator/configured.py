@@ -45,7 +45,8 @@ def configured_replica(
     are those of ``source``, the committed roofline unless given.
     """
     speculation, engine = row.speculation, row.engine
-    fit = (source or roofline()).fit
+    source = source or roofline()
+    fit = source.fit
     kv, common = kv_tokens(model, row, traffic), traffic.in_common
     own = traffic.input_tokens + engine.answer_held * traffic.output_tokens + kv.of_sequence - common.tokens
     once = common.held_of(common.requests_in(kv.capacity / row.dp, own)) * row.dp
@@ -65,6 +66,7 @@ def configured_replica(
         prompts_apart=engine.memory.prompts_apart,
         request_s=fit.overhead(engine.surrogate).request_s + (0.0 if extras is None else float(extras.wait_s[0])),
         prompt_token_s=fit.common.prompt_token_s,
+        first_token_steps=source.first_token_steps,
     )
 
 

@@ -37,7 +37,9 @@ class Replica:
     of the part that grows. ``static_batching``: a batch runs to the end of its longest answer before the next starts.
     ``weight``: share of the load under weighted routing, and speed relative to others under least-loaded routing.
     ``request_s`` and ``prompt_token_s``: what a request, and each token of its prompt, takes before the engine has it
-    (server, tokeniser, client): it delays the first token and no other request.
+    (server, tokeniser, client): it delays the first token and no other request. ``first_token_steps``: decode steps of
+    the running sequences that tokens take to the client beyond those that compute them, see
+    :class:`~sizing.steps.efficiency.CommonEfficiency`; they hold no place.
     """
 
     grid: StepGrid
@@ -55,6 +57,7 @@ class Replica:
     weight: float = 1.0
     request_s: float = 0.0
     prompt_token_s: float = 0.0
+    first_token_steps: float = 0.0
 
     def __post_init__(self) -> None:
         if not 1 <= self.max_sequences <= self.grid.max_sequences:

@@ -173,7 +173,7 @@ def _replicas(fleet: Fleet, kinds: Sequence[Replica], role: int) -> NDArray[Any]
         row["budget"] = np.inf if replica.static_batching else replica.token_budget
         row["kv_tokens"], row["waste_tokens"] = min(replica.kv_tokens, HUGE_TOKENS), replica.waste_tokens
         row["tokens_per_step"], row["rows_per_sequence"] = speculation.tokens_per_step, speculation.rows_per_sequence
-        row["apart"] = replica.prompts_apart
+        row["apart"], row["first_token_steps"] = replica.prompts_apart, replica.first_token_steps
         row["launch_s"], row["pair_lag"], row["ranks"] = grid.launch_s, grid.pair_lag, grid.ranks
         row["full_pair_s"], row["sliding_pair_s"], row["window"] = grid.full_pair_s, grid.sliding_pair_s, grid.window
         row["token_s"] = grid.token_s

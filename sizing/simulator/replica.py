@@ -167,9 +167,11 @@ def mixed_step(world: World, r: int, tokens: float, pair_s: float, prompts: int,
     """
     replica = world.replicas[r]
     running = 0 if replica.apart == 1 else replica.running
-    mean = replica.context / running if running > 0 else 0.0  # tokens of context per decoding sequence
-    rest_s = decode_time(world.decode[replica.kind], running, mean)[0]
+    mean = replica.context / replica.running if replica.running > 0 else 0.0  # tokens of context per sequence
+    decode_s = decode_time(world.decode[replica.kind], replica.running, mean)[0]
+    rest_s = decode_time(world.decode[replica.kind], 0, 0.0)[0] if replica.apart == 1 else decode_s
     hidden_s = 0.0 if replica.apart == 1 else rest_s
+    late_s = replica.first_token_steps * decode_s if replica.running > 0 else 0.0
     seconds = rest_s + prompt_time(world.rows[replica.kind], replica, running, tokens, pair_s, prompts, hidden_s)
     pass_time(world, replica, seconds)
     grown = running * replica.tokens_per_step
@@ -179,6 +181,7 @@ def mixed_step(world: World, r: int, tokens: float, pair_s: float, prompts: int,
     replica.kv += grown * (1 - replica.reserve)  # a reserved cache holds the tokens of the answer from admission on
     finish_due(world, r)
     for i in range(ended):
+        world.requests[world.heap[r, SCRATCH, i]].lag += late_s
         first_token(world, r, world.heap[r, SCRATCH, i])
     settle(replica)
     replica.hold = replica.now

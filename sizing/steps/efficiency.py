@@ -94,7 +94,9 @@ class CommonEfficiency:
     the GPUs of a TP group adds per sequence and step (their logits gathered, their workers told);
     ``sparse_attention``: rate of attention to chosen entries in prompts relative to dense attention;
     ``query_pairs``: pairs that take as long as what a query of a prompt takes in a layer beyond its own;
-    ``prompt_token_s``: host time per prompt token before the engine has it.
+    ``prompt_token_s``: host time per prompt token before the engine has it;
+    ``first_token_steps``: decode steps of the sequences that run beside it that a first token takes beyond the one that
+    computes it and the rest of that in which its request came: schedulers plan a step before the last one has ended.
     """
 
     collective_s: float
@@ -124,6 +126,7 @@ class CommonEfficiency:
     sparse_attention: float
     query_pairs: float
     prompt_token_s: float
+    first_token_steps: float
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -69,6 +69,7 @@ class Rates:
     sequence_s: Floats
     overlapped: Flags
     request_s: Floats
+    first_token_steps: Floats
     prompt_token_s: float
     scale: Floats
     exposed: Floats
@@ -124,6 +125,7 @@ def rates(candidates: Candidates, facts: Hardware, fit: Efficiencies, software_y
     of, common = _Fitted(fit, facts, age), fit.common
     wide_matrix, eight_matrix, matrix = _matrix_rates(of)
     wide_memory, memory = _memory_rates(of)
+    overlapped = np.broadcast_to(REFERENCE_YEAR - age >= OVERLAPPED_SINCE, facts.budget.shape)
     by_width = np.array([common.expert_memory_16, common.expert_memory_8, common.expert_memory_4])
     return Rates(
         matrix=matrix * np.where(_is_plain(facts), of.library, 1.0),
@@ -148,7 +150,8 @@ def rates(candidates: Candidates, facts: Hardware, fit: Efficiencies, software_y
         wide_exposed=common.exposed_16,
         budget=facts.budget,
         prompts_apart=facts.prompts_apart,
-        overlapped=np.broadcast_to(REFERENCE_YEAR - age >= OVERLAPPED_SINCE, facts.budget.shape),
+        overlapped=overlapped,
+        first_token_steps=common.first_token_steps * overlapped,
         **_fixed_times(of, candidates.tp[:, None]),
         **{name: getattr(common, name) for name in _SHARED},
         **{name: getattr(candidates, name)[:, None] for name in ("tp", "pp", "ep", "dp")},

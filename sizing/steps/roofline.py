@@ -19,7 +19,7 @@ from sizing.question.traffic import Traffic, TrafficColumns
 from sizing.steps.attention import bound, decode_attention_s, prompt_attention_s
 from sizing.steps.efficiency import REFERENCE_YEAR, Efficiencies, efficiencies
 from sizing.steps.hardware import hardware
-from sizing.steps.rates import Rates, rates
+from sizing.steps.rates import OVERLAPPED_SINCE, Rates, rates
 from sizing.steps.shape import Number, Shape, shape_of
 from sizing.steps.times import StepTimes
 
@@ -52,6 +52,11 @@ class Roofline:
             return speed
         return replace(speed, matrix=speed.matrix * self.products_gain, memory=speed.memory * self.streaming_gain)
 
+    @property
+    def first_token_steps(self) -> float:
+        """Decode steps of others that a first token takes: none before engines planned ahead."""
+        return self.fit.common.first_token_steps if self.software_year >= OVERLAPPED_SINCE else 0.0
+
     def times(
         self, model: Model, candidates: Candidates, traffic: Traffic | TrafficColumns, concurrency: Floats
     ) -> StepTimes:
@@ -80,6 +85,7 @@ class Roofline:
             stall_s=stall[:, 0],
             ranks=speed.dp[:, 0],
             front_s=(speed.request_s + speed.prompt_token_s * new)[:, 0],
+            first_token_steps=speed.first_token_steps[:, 0],
             source=self.source,
         )
 

@@ -30,6 +30,7 @@ class StepTimes(Columns):
     ``stall_s`` (C,): what the prompt takes more where its rank alone carries one of the ``ranks`` (C,) attention-DP
     ranks, because the others wait; ``prefill_work_s`` holds where all carry the same. ``front_s`` (C,): what a request
     of mean length takes before the engine has it (server, tokeniser, client): part of its TTFT and E2E, of no step.
+    ``first_token_steps`` (C,): decode steps that its first token takes beyond, where other sequences run.
     ``apart`` (C,): how far measured kernels and the roofline, whose mean the times are, lie from each other, the log
     ratio of decode steps; NaN where one source stands alone.
     """
@@ -43,6 +44,7 @@ class StepTimes(Columns):
     stall_s: Floats | float = 0.0
     ranks: Floats | float = 1.0
     front_s: Floats | float = 0.0
+    first_token_steps: Floats | float = 0.0
     apart: Floats | float = math.nan
     tokens_per_step: Floats | float = 1.0
 
@@ -77,6 +79,12 @@ class StepTimes(Columns):
         return replace(
             self, decode_s=of(self.decode_s), prompt_step_s=of(step) if isinstance(step, np.ndarray) else step
         )
+
+    def before_first_token_s(self, concurrency: Floats) -> Floats:
+        """What no step has of the time to the first token (C, K): the front end, and the steps of others that it waits,
+        as often as others run: 1 - e^-B with B in flight (Poisson)."""
+        front, steps = (np.reshape(values, (-1, 1)) for values in (self.front_s, self.first_token_steps))
+        return np.asarray(front - steps * self.decode_s * np.expm1(-concurrency))
 
     def scaled(self, decode: Floats, prefill: Floats) -> StepTimes:
         """Durations of each candidate times its factors (C,): the ends of an interval."""
