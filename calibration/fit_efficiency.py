@@ -177,9 +177,9 @@ def _solve_front_end(tables: Sequence[FitTargets], fit: Fit, keep: dict[str, np.
     requests and the queue of the start."""
     free = fit.parameters.first_token
     departs = _departing(fit.parameters)[free]
-    parts = []
-    for table in (t for t in tables if fit.first_tokens and t.mode in fit.first_tokens):
-        one = fit.first_tokens[table.mode]
+    parts, first = [], fit.first_tokens or {}
+    for table in (t for t in tables if t.mode in first):
+        one = first[table.mode]
         used = np.isfinite(one.observed) & np.isfinite(one.step_s) & (True if keep is None else keep[table.mode])
         rows = np.flatnonzero(used)
         weight = row_weights(table, "ttft") / SCATTER

@@ -144,8 +144,9 @@ def fixed_concurrency(
     """Closed loop in its steady state: B requests always in flight. What a run measures is simulated
     (:mod:`sizing.evidence.closed_loop`); this is what step times are fitted with, and layouts chosen.
 
-    ITL by work conservation. TTFT = front end + prefill + half a decode step and those of others + starting share x (B - 1) x work; as
-    :func:`_in_step` says where all requests stay together. E2E = TTFT + (OSL - 1) x ITL; rate = full share x B / E2E.
+    ITL by work conservation. TTFT = front end + prefill + half a decode step and those that were planned ahead +
+    starting share x (B - 1) x work; as :func:`_in_step` says where all requests stay together.
+    E2E = TTFT + (OSL - 1) x ITL; rate = full share x B / E2E.
     What does not fit in memory waits for a whole stay, and each request is evicted ``again`` times to be computed anew.
     """
     active = np.minimum(concurrency, fits)

@@ -110,8 +110,9 @@ def steady_state(
     D = (OSL - 1) / tokens per step decode steps, and while the engine works W on the prompt of each of the others
     (Little's law, work conservation); on attention-DP ranks W falls with the B / D prompts that begin per step.
     ITL(B) = (decode(B) + B x W / D) / tokens per step; an answer of one token has no gap that a prompt could interrupt.
-    TTFT = front end and steps of others that no scheduler saves + rest of the running step + prompt queue + slot queue + own prefill, each chunk of which shares
-    its step with the decoding sequences. While requests wait for a place, each is evicted and computed anew as often as
+    TTFT = front end + steps planned ahead and the rest of the running one + prompt queue + slot queue + own prefill,
+    each chunk of which shares its step with the decoding sequences.
+    While requests wait for a place, each is evicted and computed anew as often as
     ``recomputed`` says (C,), so that no more is served than with all places taken: the rate is min(rate(B), slots /
     (P + D x decode + (slots - 1) x W + slots x recomputed x W)). Validity: against the simulator,
     ``docs/LOAD_MODEL.md``.

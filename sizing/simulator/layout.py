@@ -95,10 +95,8 @@ REPLICA = np.dtype(
         *_counts("steps"),
         # What follows are settings of its kind, the same for every replica of that kind.
         *_counts("max_sequences"),
-        *_reals(
-            "budget kv_tokens waste_tokens tokens_per_step rows_per_sequence first_token_steps launch_s full_pair_s"
-        ),
-        *_reals("promised_new promised_running promised_most"),
+        *_reals("budget kv_tokens waste_tokens tokens_per_step rows_per_sequence first_token_steps"),
+        *_reals("launch_s full_pair_s promised_new promised_running promised_most"),
         *_reals("sliding_pair_s window token_s pair_lag ranks"),
         *_counts("static reserve apart queue_limit role"),
     ]

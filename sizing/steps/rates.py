@@ -151,7 +151,7 @@ def rates(candidates: Candidates, facts: Hardware, fit: Efficiencies, software_y
         budget=facts.budget,
         prompts_apart=facts.prompts_apart,
         overlapped=overlapped,
-        first_token_steps=common.first_token_steps * overlapped,
+        first_token_steps=np.where(overlapped, common.first_token_steps, 0.0),
         **_fixed_times(of, candidates.tp[:, None]),
         **{name: getattr(common, name) for name in _SHARED},
         **{name: getattr(candidates, name)[:, None] for name in ("tp", "pp", "ep", "dp")},
