@@ -30,7 +30,7 @@ ROW = {
     "mode": "fixed_concurrency",
     "concurrency_or_batch": 64,
 }
-AT_ONCE = FrontEnd(request_s=np.zeros((1, 1)), prompt_token_s=0.0)
+AT_ONCE = FrontEnd(request_s=np.zeros((1, 1)), prompt_token_s=0.0, first_token_steps=np.zeros((1, 1)))
 
 
 class Constant:

@@ -23,7 +23,7 @@ from sizing.evidence.protocols import (
 )
 from sizing.steps.times import StepTimes
 
-AT_ONCE = FrontEnd(request_s=np.zeros((1, 1)), prompt_token_s=0.0)
+AT_ONCE = FrontEnd(request_s=np.zeros((1, 1)), prompt_token_s=0.0, first_token_steps=np.zeros((1, 1)))
 
 
 def column(value):
@@ -158,9 +158,9 @@ def test_closed_loop_conserves_work():
 
 
 def test_closed_loop_first_token_adds_every_delay():
-    front = FrontEnd(request_s=column(0.03), prompt_token_s=1e-5)
+    front = FrontEnd(request_s=column(0.03), prompt_token_s=1e-5, first_token_steps=column(1.5))
     found = fixed_concurrency(times(), lengths(), column(11), column(100), front)
-    by_hand = 0.03 + 1000 * 1e-5 + 0.2 + 0.01 / 2 + STARTING * 10 * 0.1
+    by_hand = 0.03 + 1000 * 1e-5 + 0.2 + (0.5 + 1.5) * 0.01 + STARTING * 10 * 0.1
     assert found.ttft_s.item() == pytest.approx(by_hand)
 
 

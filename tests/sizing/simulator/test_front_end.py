@@ -1,5 +1,7 @@
 """What a request takes before the engine has it delays its own first token, and nothing else."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -9,7 +11,8 @@ from sizing.simulator.layout import E2E, ITL, QUEUE, TTFT
 from sizing.simulator.outcome import SimulationCounts
 from sizing.simulator.pool import MeasuredSpan
 from sizing.simulator.quantiles import sampled_mean
-from tests.sizing.simulator.building import columns, grid
+from sizing.steps.roofline import roofline
+from tests.sizing.simulator.building import columns, grid, simulate_all
 
 REQUESTS = 4_000
 CHUNK = columns(np.cumsum(np.random.default_rng(3).exponential(0.05, REQUESTS)), 1_000.0, 20.0, cached=600.0)
@@ -43,3 +46,21 @@ def test_the_front_end_is_added_to_first_token_and_end_to_end(deployed) -> None:
 def test_the_replicas_of_a_fleet_have_one_front_end() -> None:
     with pytest.raises(ValueError, match="one front end"):
         Fleet(replicas=(replica(0.01), replica(0.02)))
+
+
+def test_steps_planned_ahead_delay_what_comes_while_others_run() -> None:
+    """Steps of 10 ms. A request at 105 ms shares the step from 110 to 120 ms; 1.5 steps more are 15 ms, for its last
+    token as for its first. One that comes to an idle engine waits for nobody."""
+    chunk = columns([0.0, 0.105], [100.0, 100.0], [50.0, 5.0])
+    plain, ahead = (
+        simulate_all(Replica(grid=grid(), max_sequences=64, token_budget=8192.0, first_token_steps=steps), chunk)[1]
+        for steps in (0.0, 1.5)
+    )
+    assert plain["first"][1] == pytest.approx(0.120)
+    assert ahead["first"] - plain["first"] == pytest.approx([0.0, 0.015])
+    assert ahead["finished"] - plain["finished"] == pytest.approx([0.0, 0.015])
+
+
+def test_engines_before_2025_planned_no_step_ahead() -> None:
+    assert replace(roofline(), software_year=2024.5).first_token_steps == 0.0
+    assert roofline().first_token_steps == roofline().fit.common.first_token_steps > 0.5
