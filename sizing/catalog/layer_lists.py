@@ -32,7 +32,15 @@ _NAMES: dict[Mixer, str] = {
 }
 MIXER_NAMES: dict[str, Mixer] = {name: mixer for mixer, names in _NAMES.items() for name in names.split()}
 
-NAME_LISTS = ("layer_types", "layer_type_list", "layers_block_type", "attention_layers", "mixer_types", "layers_type")
+NAME_LISTS = (
+    "layer_types",
+    "layer_type",
+    "layer_type_list",
+    "layers_block_type",
+    "attention_layers",
+    "mixer_types",
+    "layers_type",
+)
 """Fields with one name per layer; transformers uses the first since 4.53."""
 CYCLES = ("block_types", "_block_types", "hybrid_block_layout")
 """Fields with the names of a period that repeats over the layers (RecurrentGemma)."""
@@ -138,12 +146,13 @@ def named(fields: ConfigFields, count: int) -> list[Mixer] | None:
     return _typed(fields)
 
 
-_IN_INKLING = {"hybrid_sliding": "sliding", "hybrid": "full"}
-"""What Inkling calls attention, beside which its layers have convolutions: no Mamba stands in them."""
+_BESIDE_CONVOLUTIONS = {"hybrid_sliding": "sliding", "hybrid": "full"}
+"""What Inkling and ZAYA call attention, beside which their layers have convolutions: no Mamba stands in them."""
 
 
 def _all_named(fields: ConfigFields, key: str, names: list[Any]) -> list[Mixer]:
-    own = _IN_INKLING if family(fields).startswith("inkling") else {}
+    own = _BESIDE_CONVOLUTIONS if family(fields).startswith(("inkling", "zaya")) else {}
+    own = {"h": "hybrid"} if family(fields) == "hymba" else own
     return [_mixer(key, own.get(name, name) if isinstance(name, str) else name) for name in names]
 
 
@@ -179,6 +188,8 @@ def placed(fields: ConfigFields, count: int) -> list[Mixer] | None:
 
 def _others(fields: ConfigFields) -> Mixer:
     """What the layers do that a list of attending layers leaves out."""
+    if family(fields) in model_families().parallel_mamba:
+        return "sliding" if fields.given("sliding_window") else "full"
     if fields.given("conv_L_cache"):
         return "conv"
     if any(fields.given(key) for key in ("mamba_d_state", "ssm_state_size", "mamba_n_heads", "mamba_num_heads")):

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from sizing.catalog.config_fields import ConfigFields, checked_whole
+from sizing.catalog.model_families import family, model_families
 
 _SECTIONS = (
     "vision_config",
@@ -31,7 +32,10 @@ def vision_params(fields: ConfigFields, hidden: int) -> float:
     """Parameters of all encoders whose width and depth the file says; 0 where it says them of none."""
     around = [section for section in fields.sections if section is not fields.inner] or [fields.inner]
     sections = (section.get(key) for section in around for key in _SECTIONS)
-    return sum(_encoder(section, hidden) for section in sections if isinstance(section, Mapping))
+    counted = sum(_encoder(section, hidden) for section in sections if isinstance(section, Mapping))
+    if counted and family(fields) in model_families().visual_experts:  # its projector ends in an MLP as a layer has it
+        counted += 3.0 * hidden * (fields.whole("intermediate_size") or 0)
+    return counted
 
 
 def has_encoder(fields: ConfigFields) -> bool:
