@@ -32,6 +32,7 @@ def architecture(fields: ConfigFields) -> Architecture:
         position_table=(fields.whole("max_context", high=10**8) or 0) if kind in families.learned_positions else 0,
         mlp_matrices=_mlp_matrices(fields, kind),
         gated_output=any(fields.flag(key) for key in ("mla_use_output_gate", "use_gqa_gate", "gated_mla"))
+        or fields.text("gating") == "per-element"
         or fields.flag("attn_output_gate", default=kind in families.gated_output),
         shared_kv=fields.flag("attention_k_eq_v"),
         latent=_latent(fields, _head_dim(fields, hidden, heads["heads"])),

@@ -75,6 +75,8 @@ _OTHERWISE_READ = frozenset(
         *ATTENDING,
         "attn_type_list",
         "hybrid_layer_pattern",
+        "sliding_window_layout",
+        "gating_types",
         "sliding_window_layers",
         "cross_attention_layers",
         "mamba_layers",
@@ -224,8 +226,9 @@ def by_rule(fields: ConfigFields, count: int) -> list[Mixer] | None:
         return ["full" if kind else "linear" for kind in fields.items("attn_type_list")]
     if fields.items("sliding_window_layers"):
         return ["sliding" if i in fields.items("sliding_window_layers") else "full" for i in range(count)]
-    if fields.items("hybrid_layer_pattern"):
-        return ["sliding" if kind else "full" for kind in fields.items("hybrid_layer_pattern")]
+    flags = fields.items("hybrid_layer_pattern") or fields.items("sliding_window_layout")
+    if flags:
+        return ["sliding" if kind else "full" for kind in flags]
     step = fields.whole("mamba_step", high=MAX_LAYERS)
     if step:
         return _plamo(fields, count, step)

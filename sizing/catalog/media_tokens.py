@@ -58,8 +58,8 @@ class Pictured:
 
 @dataclass(frozen=True, kw_only=True)
 class SoundRule:
-    """How a family turns sound into tokens: by seconds, or by chunks of which a begun one is whole. Rows of ``window_s``
-    seconds attend to each other, of a chunk where it has chunks, else all."""
+    """How a family turns sound into tokens: by seconds, or by chunks of which a begun one is whole. Rows of one chunk
+    attend to each other, or of ``window_s`` seconds, or all."""
 
     source: str
     frames: float
