@@ -39,6 +39,7 @@ NAMES = {
     "Request rate configured (RPS)": "request_rate",
     "Maximum request concurrency": "max_concurrency",
     "Max request concurrency": "max_concurrency",
+    "Max reqeuest concurrency": "max_concurrency",  # as SGLang wrote it until 2025
     "Backend": "backend",
 }
 """Lines that state the load, by the names that both tools give it in their files."""
@@ -53,7 +54,7 @@ FIRST = "Successful requests"
 """The line with which every block begins, but for what states the load."""
 
 _HEAD = re.compile(r"(Serving|Offline Throughput) Benchmark Result")
-_LATENCY = r"(?:Mean|Median|P\d+(?:\.\d+)?) (?:TTFT|TPOT|ITL|E2EL|E2E Latency) \((?:ms|s|us)\)"
+_LATENCY = r"(?:Mean|Median|P\d+(?:\.\d+)?) (?:TTFT|TPOT|ITL|E2EL|E2E Latency|E2E|Latency) \((?:ms|s|us)\)"
 _KNOWN = "|".join(map(re.escape, (*COUNTS, *NAMES, *MEASURED)))
 _LINE = re.compile(rf"(?<![a-z] )(?<!\w)((?i:{_KNOWN})|{_LATENCY})\s*[:|]\s*([^\s|]+)\s*\|?\s*$")
 _OPTION = re.compile(r"\b(model|backend|request_rate|max_concurrency|num_prompts)=(?:'([^']*)'|([\w.+-]+))")
@@ -140,7 +141,7 @@ def _point(file: str, row: int, fields: Fields) -> BenchmarkRun:
         ttft_ms=_stats(fields, "TTFT"),
         tpot_ms=_stats(fields, "TPOT"),
         itl_ms=_stats(fields, "ITL"),
-        e2e_ms=_stats(fields, "E2EL", "E2E Latency"),
+        e2e_ms=_stats(fields, "E2EL", "E2E Latency", "E2E", "Latency"),
         requests_per_s=fields.number("Request throughput (req/s)"),
         output_tokens_per_s=output,
         total_tokens_per_s=both_throughputs(total, fields.number("Input token throughput (tok/s)"), output),
