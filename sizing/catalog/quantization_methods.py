@@ -82,7 +82,19 @@ def quantisation(section: Section) -> Quantisation | None:
     nearest = (
         f"weights of {read.main.bytes * 8:.3g} bit, scales included, count as INT8 weight-only, the next wider format"
     )
-    return replace(read, left=tuple(_left(section)[:_MOST_PATTERNS]), notes=(*read.notes, *([nearest] if odd else [])))
+    notes = (*read.notes, *([nearest] if odd else []), *_of_cache(section))
+    return replace(read, left=tuple(_left(section)[:_MOST_PATTERNS]), notes=notes)
+
+
+def _of_cache(section: Section) -> tuple[str, ...]:
+    """That keys and values have scales of their own, which vLLM then keeps in 8 bit or less unless told otherwise
+    (0.33: Attention of compressed-tensors, resolve_kv_cache_dtype_string of ModelOpt)."""
+    algorithm, scheme = section.get("kv_cache_quant_algo"), section.get("kv_cache_scheme")
+    bits = bits_of(scheme) if isinstance(scheme, Mapping) else None
+    kind = algorithm if isinstance(algorithm, str) else {8.0: "FP8", 4.0: "NVFP4"}.get(bits or 0.0)
+    if not kind:
+        return ()
+    return (f"the checkpoint scales its KV cache for {shown(kind)}, in which vLLM keeps it: choose that KV format",)
 
 
 def _cache_alone(section: Section) -> bool:
@@ -157,7 +169,8 @@ def _integer(method: str) -> Callable[[Section], Quantisation]:
         notes = (f"quantization_config says {method.upper()} without bits: taken as 4-bit weights",) if unsaid else ()
         listed = _exceptions(section, main, group, method)
         only = section.get("modules_in_block_to_quantize")
-        names = [str(name) for part in only for name in (part if isinstance(part, list) else [part])] if only else []
+        parts = only if isinstance(only, list) else []
+        names = [str(name) for part in parts for name in (part if isinstance(part, list) else [part])]
         return Quantisation(
             main=main,
             holds="listed" if names else "all",

@@ -1,6 +1,5 @@
 """How weights are stored: a format with its bytes, and which modules of a checkpoint have it."""
 
-import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -72,10 +71,14 @@ def bits_of(section: Section) -> float | None:
     return None if key is None else checked_number(key, section[key], 1, 16)
 
 
+_LARGEST_GROUP = 1 << 20
+"""Weights that share a scale, at most. Chosen: more than a row of any model has."""
+
+
 def group_of(section: Section) -> int:
     """Weights that share a scale; 0 where a section says none."""
     size = next((section[key] for key in ("group_size", "q_group_size") if section.get(key) is not None), 0)
-    return int(size) if isinstance(size, int | float) and math.isfinite(size) else 0
+    return int(size) if isinstance(size, int | float) and abs(size) <= _LARGEST_GROUP else 0
 
 
 def fixed(main: Scheme, holds: Holds = "all") -> Callable[[Section], Quantisation]:

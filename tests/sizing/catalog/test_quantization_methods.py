@@ -132,6 +132,22 @@ def test_what_is_taken_of_a_checkpoint_is_said():
     assert any("sparsely" in said for said in model.assumptions)
 
 
+@pytest.mark.parametrize(
+    ("section", "kind"),
+    [
+        ({"quant_method": "modelopt", "quant_algo": "NVFP4", "kv_cache_quant_algo": "FP8"}, "FP8"),
+        (groups(group(4, "float", 16), kv_cache_scheme={"num_bits": 8, "type": "float"}), "FP8"),
+        (groups(group(4, "float", 16), kv_cache_scheme={"num_bits": 4, "type": "float"}), "NVFP4"),
+        (groups(group(4, "float", 16), kv_cache_scheme=None), None),
+    ],
+)
+def test_a_cache_with_scales_of_its_own_is_said(section, kind):
+    said = [
+        note for note in model_from_config(LLAMA_3_8B | {"quantization_config": section}).assumptions if "KV" in note
+    ]
+    assert said == ([] if kind is None else [next(note for note in said if f"for {kind}," in note)])
+
+
 def test_an_unknown_method_with_bits_is_said():
     model = model_from_config(LLAMA_3_8B | {"quantization_config": {"quant_method": "brandnew", "bits": 4}})
     assert model.native_precision == "int4_wo"
