@@ -116,10 +116,23 @@ def test_the_first_serving_benchmark_of_vllm_keeps_its_rate_and_latency() -> Non
     assert any("not stated" in note for note in unsaid.notes)
 
 
+def test_two_reports_of_trtllm_bench_are_two_runs() -> None:
+    report = (SAMPLES / "made_up" / "trtllm_report.txt").read_text()
+    first, second = runs(report + report.replace("TP Size:                1", "TP Size:                4"))
+    assert (first.tp, second.tp) == (1, 4)
+    assert first.requests_per_s == second.requests_per_s == runs(report)[0].requests_per_s
+
+
 def test_sglang_misspelled_its_concurrency() -> None:
     block = "Backend: sglang\nTraffic request rate: inf\nMax reqeuest concurrency: 64\nSuccessful requests: 300\n"
     (run,) = runs(block + "Request throughput (req/s): 5.22\nMean E2E (ms): 100.0\n")
     assert (run.mode, run.concurrency, run.e2e_ms.mean) == ("fixed_concurrency", 64.0, 100.0)
+
+
+def test_latencies_of_a_block_that_are_not_read_are_named() -> None:
+    block = "Successful requests: 300\nRequest throughput (req/s): 5.22\nMean TTFT (ms): 100.0\n"
+    (run,) = runs(block + "Mean AUDIO_TTFP (ms): 210.0\nP99 AUDIO_TTFP (ms): 260.0\nMax ITL (ms): 9.0\n")
+    assert run.notes == ("latencies that are not read: “Mean AUDIO_TTFP”, “P99 AUDIO_TTFP”",)
 
 
 @pytest.mark.parametrize(
