@@ -137,6 +137,24 @@ def test_gateways_with_the_names_of_opentelemetry(page: list[str], selector: dic
     assert seen.distribution("output_tokens").mean == pytest.approx(50)
 
 
+@pytest.mark.parametrize("before", ["smg_router_", "sgl_router_"])
+@pytest.mark.parametrize("label", ["token_type", "direction"])
+def test_the_router_of_sglang_under_both_names(before: str, label: str) -> None:
+    page = [
+        f"{before}requests_total{{{D}}} @2",
+        "smg_worker_requests_active 5" if before == "smg_router_" else f"{before}running_requests 5",
+        f'{before}tokens_total{{{D},{label}="input"}} @2000',
+        f'{before}tokens_total{{{D},{label}="output"}} @100',
+        *histogram(f"{before}request_duration_seconds", {1: 1, 5: 2}, 4, D),
+        *histogram(f"{before}ttft_seconds", {0.1: 1, 0.25: 2}, 0.4, D),
+    ]
+    seen = Feed({"a:29000": steady(*page)}).read(selector={"job": "scrape", "model": "m"})
+    assert (seen.engine, seen.number("running"), seen.number("finished_rps")) == ("sglang_router", 5, 2)
+    assert (seen.number("prompt_tokens_per_s"), seen.number("generation_tokens_per_s")) == (2000, 100)
+    assert (seen.distribution("ttft_ms").mean, seen.distribution("e2e_ms").mean) == pytest.approx((200, 2000))
+    assert seen.distribution("output_tokens").mean == pytest.approx(50)
+
+
 @pytest.mark.parametrize("engine", PAGES)
 def test_engine_is_detected_and_read(engine: str) -> None:
     seen = Feed({"a:8000": steady(*PAGES[engine])}).read(selector={"job": "scrape"})
@@ -183,7 +201,15 @@ def test_frontend_goes_before_its_workers() -> None:
 
 
 def test_every_engine_of_the_list_has_a_vocabulary() -> None:
-    assert set(engine_vocabularies()) == {*PAGES, "triton", "llamacpp", "litellm", "dynamo_worker", "gen_ai"}
+    assert set(engine_vocabularies()) == {
+        *PAGES,
+        "triton",
+        "llamacpp",
+        "litellm",
+        "dynamo_worker",
+        "gen_ai",
+        "sglang_router",
+    }
     for name in ("vLLM", "TensorRT-LLM", "trtllm", "Triton", "llm-d", "NIM", "text-generation-inference", "Dynamo"):
         assert engine_vocabulary(name), name
 
