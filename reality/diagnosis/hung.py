@@ -1,7 +1,5 @@
 """Replicas that hold requests and answer nothing: hung, not slow. What waits for them is in no latency."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from collectors.questions.details import Details, ReplicaDetails
