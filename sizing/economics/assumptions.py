@@ -137,7 +137,7 @@ def used_in(location: Location, costs: Costs) -> tuple[str, ...]:
 
 
 def licences_each(gpu_id: str) -> Amount:
-    """Licences of NVIDIA AI Enterprise that a GPU takes: none where its price includes it, perhaps one for each die."""
+    """Licences of NVIDIA AI Enterprise that a GPU takes: none where its price includes it, two at most of two dies."""
     data = _data()
     if gpu_id in data["licence_included"]:
         return NOTHING

@@ -154,7 +154,7 @@ class WayToPay(Result):
 
 
 class BreakEvenAt(Result):
-    """From where on what is provisioned is the cheaper way."""
+    """The load from which what is provisioned is the cheaper way."""
 
     outcome: Annotated[
         BreakEvenOutcome,
