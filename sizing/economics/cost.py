@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from datetime import date
 from typing import Literal, TypedDict, assert_never
 
-from sizing.base.choices import LeftOut, Location, Purchase
+from sizing.base.choices import Location, OptionalPart, Purchase
 from sizing.base.errors import InvalidScenario
 from sizing.base.pipeline import Pipeline
 from sizing.base.result import Plan
@@ -288,7 +288,7 @@ def _gpu_of(ways: Ways, view: View) -> str:
     return " and ".join(dict.fromkeys(one.gpu.id for one in each))
 
 
-def _counted(left_out: tuple[LeftOut, ...]) -> results.CountedParts:
+def _counted(left_out: tuple[OptionalPart, ...]) -> results.CountedParts:
     if not left_out:
         return "full"
     return "hardware_and_power" if set(left_out) == set(BEYOND) else "partly"
