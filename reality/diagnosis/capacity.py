@@ -65,7 +65,7 @@ def largest_load(worlds: Worlds, one: Circumstances, promise: PromisedLimits) ->
 
 
 def ordinary(one: Circumstances, replicas: int) -> Circumstances:
-    """So many replicas that are alike and get an even share."""
+    """A fleet of so many replicas that are alike and get an even share."""
     return replace(one, replicas=replicas, shares=(), slowness=())
 
 

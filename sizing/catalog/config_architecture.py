@@ -1,4 +1,4 @@
-"""From config.json to :class:`Architecture`: which tensors the model has, family by family."""
+"""Turns a config.json into an :class:`Architecture`: which tensors the model has, family by family."""
 
 from sizing.base.errors import InvalidModelConfig
 from sizing.catalog.config_fields import ConfigFields, checked_number, checked_whole

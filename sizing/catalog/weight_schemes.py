@@ -118,7 +118,7 @@ _BESIDE_EXPERTS = r"re:.*(self_attn|shared_expert|mlp\.(gate|up|down)_proj).*"
 BITS_OF_Q4 = 4.9
 """Bits of a weight of Q4_K_M with its mixture, up to which a file counts as one."""
 _GGUF_FORMATS = {"Q4_K_M": "q4_k_m", "Q4_K": "q4_k_m", "Q8_0": "q8_0"}
-"""Those that the catalogue has as formats of their own, with the bytes that published files take."""
+"""GGUF formats that the catalogue has as formats of their own, with the bytes that published files take."""
 
 
 def gguf(section: Section) -> Quantisation:

@@ -18,13 +18,13 @@ Row = tuple[str, tuple[tuple[str, str], ...], Floats]
 """A series: name, sorted labels, one value a scrape."""
 
 
-def series_of(history: History, *, model: str, product: str, gpus: int, kv_tokens: int | None = None) -> Iterator[Row]:
+def series_of(history: History, *, model: str, product: str, gpus: int) -> Iterator[Row]:
     """Every series of the history as vLLM and dcgm-exporter name them; one pod a replica."""
     slow = [*history.world.slowness, *([1.0] * len(history.replicas))]
     for i, one in enumerate(history.replicas):
         pod = f"server-{i}"
         own = (("engine", "0"), ("instance", f"{pod}:8000"), ("job", "vllm"), ("model_name", model), ("pod", pod))
-        yield from _engine_series(history, one, own, kv_tokens or history.world.kv_tokens)
+        yield from _engine_series(history, one, own)
         for k in range(gpus):
             hot = slow[i] > 1.0
             labels = (
@@ -42,7 +42,7 @@ def series_of(history: History, *, model: str, product: str, gpus: int, kv_token
             yield "DCGM_FI_DEV_POWER_USAGE", labels, full * 500.0
 
 
-def _engine_series(history: History, one: Served, own: tuple[tuple[str, str], ...], kv_tokens: int) -> Iterator[Row]:
+def _engine_series(history: History, one: Served, own: tuple[tuple[str, str], ...]) -> Iterator[Row]:
     marks = history.marks
     queries = np.where(np.isnan(one.first), 0.0, one.prompt)
     yield "vllm:num_requests_running", own, one.seen[:, 0]
@@ -56,7 +56,7 @@ def _engine_series(history: History, one: Served, own: tuple[tuple[str, str], ..
     yield "vllm:num_preemptions_total", own, np.zeros(len(marks))
     done = _summed(one.ended, np.ones(len(one.ended)), marks)
     yield "vllm:request_success_total", _with(own, "finished_reason", "stop"), done
-    blocks = kv_tokens // 16
+    blocks = history.world.kv_tokens // 16
     config = {
         "block_size": "16",
         "cache_dtype": "auto",
