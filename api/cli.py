@@ -12,7 +12,7 @@ from sharing.errors import SharingError
 from sizing.base.errors import SizingError
 
 PORT = 8600
-"""Of the HTTP API. Chosen: beside the dashboard's 8501, and nobody's standard."""
+"""Where the HTTP API listens. Chosen: beside the dashboard's 8501, and nobody's standard."""
 
 
 class ServerNotInstalled(Exception):

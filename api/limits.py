@@ -14,7 +14,7 @@ from sizing.scenario.file import MAX_FILE_BYTES
 
 MOST_BODY_MB = 4
 MOST_BODY_BYTES = MOST_BODY_MB * MAX_FILE_BYTES
-"""Of a request: five scenarios to compare, or some ten thousand configurations to predict."""
+"""The longest body of a request. Chosen: five scenarios to compare, or some ten thousand configurations to predict."""
 
 BODY_S = 30.0
 """In which a request has to arrive. Chosen: 4 MB over a poor line."""

@@ -98,10 +98,10 @@ class Dashboard:
 
 
 @contextmanager
-def running(settings: Mapping[str, str] | None = None, cores: Sequence[int] = ()) -> Iterator[Dashboard]:
+def running(settings: Mapping[str, str] | None = None) -> Iterator[Dashboard]:
     """A dashboard that answers, stopped at the end, with a home of its own."""
     with tempfile.TemporaryDirectory() as home:
-        dashboard = Dashboard(Path(home), settings or {}, cores)
+        dashboard = Dashboard(Path(home), settings or {})
         try:
             dashboard.start()
             yield dashboard

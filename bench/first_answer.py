@@ -37,7 +37,7 @@ ANSWER_SHOWN = re.compile("Limited by:")
 
 
 def run() -> list[Row]:
-    """Both pages in turns, then the first answer of a server that has nothing compiled."""
+    """Time both pages in turns, then the first answer of a server that has nothing compiled."""
     empty, answer, uncompiled = Times(), Times(), Times()
     with browser() as opened, tempfile.TemporaryDirectory() as folder:
         page = Path(folder) / "empty.py"

@@ -72,9 +72,9 @@ def write(place: str, confirmed: Path, edits: int, seed: int) -> None:
             done += 1
 
 
-def torment(place: str, folder: Path, *, writers: int, edits: int, kills: int, seed: int = 1) -> WritersOutcome:
+def torment(place: str, folder: Path, *, writers: int, edits: int, kills: int) -> WritersOutcome:
     """Run the writers, kill one of them at random now and then and start another in its place; then check."""
-    rng = random.Random(seed)
+    rng = random.Random(1)
     files = [folder / f"writer-{n}.log" for n in range(writers)]
     share = [edits // writers + (n < edits % writers) for n in range(writers)]
     start = time.monotonic()

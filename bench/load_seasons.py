@@ -51,7 +51,7 @@ def arrivals() -> dict[str, Floats]:
 
 
 def made(recipe: Recipe, days: int, seed: int) -> HourlyLoad:
-    """So many days of hours; the step, if any, comes between a quarter and half of them."""
+    """Load by the hour over so many days; the step, if any, comes between a quarter and half of them."""
     rng = np.random.default_rng(seed)
     hours = np.arange(days * DAY)
     of_day, of_week = hours % DAY, (hours // DAY) % 7

@@ -72,14 +72,16 @@ SPREAD = 3.0
 
 LONG_PROMPT, LONG_SPREAD = 32_000, 1.05
 """Tokens of the long prompt, and p95 over p50 of its length."""
+BURSTY = 2.0
+"""Coefficient of variation of the gaps between requests."""
 TIGHT = 0.55
-"""Of the limits of a preset: most presets can still be served."""
+"""Limits are this part of a preset's. Chosen: most presets can still be served."""
 
 BUSY = 8.0
 """Load as a multiple of that of the preset."""
 
 
-def harder(keys: Keys, *, cv: float = 1.0, limits: float = 1.0, load: float = 1.0) -> Keys:
+def harder(keys: Keys, *, limits: float = 1.0, load: float = 1.0) -> Keys:
     """A preset with nothing ruled out, lengths that vary, p99 limits (times ``limits``), bursty arrivals, more load."""
     out = copy.deepcopy(keys)
     workload = out["workload"]
@@ -87,7 +89,7 @@ def harder(keys: Keys, *, cv: float = 1.0, limits: float = 1.0, load: float = 1.
         spread = SPREAD if workload[key] < LONG_PROMPT else LONG_SPREAD
         workload[key] = {"p50": workload[key], "p95": int(workload[key] * spread)}
     workload["peak_rps"] *= load
-    workload["arrivals"] = {"gamma": {"cv": cv}}
+    workload["arrivals"] = {"gamma": {"cv": BURSTY}}
     given = Scenario.model_validate(keys).limits.model_dump()
     scaled = {k: v * limits for k, v in given.items() if k != "percentile" and v is not None}
     out["limits"] = {**given, **scaled, "percentile": 99}
@@ -103,9 +105,9 @@ KINDS: dict[str, Callable[[Keys], Keys]] = {
     "as it is": copy.deepcopy,
     "every GPU type": opened,
     "lengths vary, p99": harder,
-    "lengths vary, p99, bursty": lambda k: harder(k, cv=2.0),
-    "lengths vary, p99, bursty, tight limits": lambda k: harder(k, cv=2.0, limits=TIGHT),
-    "lengths vary, p99, bursty, tight limits, 8 x the load": lambda k: harder(k, cv=2.0, limits=TIGHT, load=BUSY),
+    "lengths vary, p99, bursty": harder,
+    "lengths vary, p99, bursty, tight limits": lambda k: harder(k, limits=TIGHT),
+    "lengths vary, p99, bursty, tight limits, 8 x the load": lambda k: harder(k, limits=TIGHT, load=BUSY),
 }
 
 EASY = (copy.deepcopy, opened)

@@ -46,7 +46,7 @@ JOURNEY = (
 USUAL_TOKENS = "500"
 """The length that everybody tries with an example."""
 EXAMPLES = tuple(one.title for one in itertools.islice(presets().values(), 6))
-"""Those that one of many people takes; each has a load in requests a second."""
+"""Examples that one of many people takes; each has a load in requests a second."""
 P95_LIMIT = in_yardsticks(quiet_ms=3000.0)
 """Longest p95 of an interaction with 50 sessions."""
 CPU_LIMIT = in_yardsticks(quiet_ms=120.0)

@@ -110,7 +110,7 @@ def busy_rate() -> float:
 
 
 def simulated(replicas: int, routing: Routing, rate_rps: float, requests: int) -> SimulationCounts:
-    """So many requests through a fleet of the planned replica."""
+    """Send so many requests through a fleet of the planned replica."""
     answer = Answer.of(Scenario.model_validate(SCENARIO), analytic_plan)
     question, chosen = answer.question, planned(answer)
     if chosen is None:

@@ -108,7 +108,7 @@ def _spread(mean: float, variation: float) -> dict[str, float]:
 
 
 def evaluated_with(question: Question, rows: Sequence[Configuration], source: Mixture) -> Evaluated:
-    """Those of the configurations that fit, by the analytic load model with step times of ``source``."""
+    """Evaluate the configurations that fit, by the analytic load model with step times of ``source``."""
     every = table(rows)
     memory = running_fit(question.model, every, question.traffic)
     kept = np.flatnonzero(memory.fits)

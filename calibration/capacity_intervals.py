@@ -24,7 +24,7 @@ from sizing.base.arrays import Floats
 SLOW: Mapping[str, tuple[str, float]] = MappingProxyType(
     {"at_80": ("slow_80_rps", 0.8), "high_factor": ("slow_rps", 0.9), "at_95": ("slow_95_rps", 0.95)}
 )
-"""By exponent on the slow side: the rate with step times at a confidence, and that confidence."""
+"""For each exponent on the slow side, the rate with step times at a confidence, and that confidence."""
 
 FAST_SHARE = 0.9
 """Share of runs that stay below the fast end of an 80 % range."""

@@ -47,11 +47,11 @@ SHIPPED_LEVELS = (80, 95)
 """Coverage in per cent of the intervals that ship."""
 
 ByMetric = Mapping[str, Mapping[str, float]]
-"""By metric, what each difficulty adds to the log scale of an error."""
+"""For each metric, what each difficulty adds to the log scale of an error."""
 ByName = Mapping[str, Mapping[str, float]]
-"""By extrapolation, how many times as far the ends lie in each metric."""
+"""For each extrapolation, how many times as far the ends lie in each metric."""
 Strata = Mapping[str, tuple[int, int, Floats]]
-"""By stratum: measurements, configurations and ends of the scores."""
+"""For each stratum, its measurements, configurations and the ends of its scores."""
 
 PART = ["metric", "mode", "unit"]
 """Rows of one configuration of one source in one metric and mode."""
@@ -65,12 +65,12 @@ def answers(errors: pd.DataFrame) -> pd.DataFrame:
 
 
 def labelled(rows: pd.DataFrame) -> pd.DataFrame:
-    """With the configuration, and the unit whose errors are mostly one: a sweep under a scheme."""
+    """The rows with their configuration, and the unit whose errors are mostly one: a sweep under a scheme."""
     return rows.assign(configuration=configuration_of(rows), unit=sweep_of(rows) + rows["scheme"])
 
 
 def like_measured(rows: pd.DataFrame) -> pd.DataFrame:
-    """Those of which GPU, engine and kind of layout were known from others."""
+    """The errors of rows whose GPU, engine and kind of layout were known from others."""
     return rows[rows[list(EXTRAPOLATIONS)].sum(axis=1) == 0]
 
 

@@ -74,7 +74,7 @@ def learnt(rows: pd.DataFrame) -> dict[str, Extrapolation]:
 
 
 def wider(extrapolations: Mapping[str, Extrapolation]) -> ByName:
-    """By which factors intervals are wider, without what they rest on."""
+    """The factors by which intervals are wider, without what they rest on."""
     return {name: one.factors for name, one in extrapolations.items()}
 
 

@@ -50,7 +50,7 @@ class Steps:
     fit: Efficiencies
 
     def take(self, rows: NDArray[np.intp]) -> "Steps":
-        """Those of some of the points."""
+        """The same of some of the points alone."""
         base, today = (each.take(rows) for each in (self.base, self.today))
         return replace(self, base=base, today=today, kernel_s=self.kernel_s[rows])
 

@@ -146,7 +146,7 @@ class Parameters:
         """Which slots only closed-loop TTFT depends on."""
         return np.array([s.field in FIRST_TOKEN_FIELDS for s in self.slots])
 
-    def efficiencies(self, vector: Floats, note: str = "being fitted") -> Efficiencies:
+    def efficiencies(self, vector: Floats) -> Efficiencies:
         """The efficiencies of a vector; all zeros are the priors' centres."""
         moved = {(s.group, s.member, s.field): s.spread * float(v) for s, v in zip(self.slots, vector, strict=True)}
 
@@ -176,7 +176,7 @@ class Parameters:
                 {p: PlatformFactor(**record("platforms", p, PLATFORM_PRIORS)) for p in self.platforms}
             ),
             common=CommonEfficiency(**record("common", "", COMMON_PRIORS)),
-            note=note,
+            note="being fitted",
         )
 
 

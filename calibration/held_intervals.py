@@ -58,7 +58,7 @@ def known_from(errors: pd.DataFrame) -> KnownErrors:
 
 
 def calibration(errors: pd.DataFrame) -> IntervalCalibration:
-    """From all held-out errors that intervals are calibrated on."""
+    """Calibrate the intervals on all held-out errors."""
     known = known_from(errors)
     strata = stratum_quantiles(known.rows, tails(SHIPPED_LEVELS))
     return IntervalCalibration(hard=known.hard, strata=strata, extrapolations=learnt(known.left_out))

@@ -89,11 +89,9 @@ def at_random(loads: int, count: int, number: int) -> list[int]:
     return sorted(int(i) for i in np.random.default_rng(number).choice(loads, count, replace=False))
 
 
-def leave_rest_out(
-    measured: Sequence[ClosedLoopCurve], count: int, pick: Pick, source: Roofline | None = None
-) -> pd.DataFrame:
+def leave_rest_out(measured: Sequence[ClosedLoopCurve], count: int, pick: Pick) -> pd.DataFrame:
     """One row per point that was not calibrated on: log(predicted / measured) before and after, and the intervals."""
-    roof = source or roofline()
+    roof = roofline()
     rows = []
     for number, curve in enumerate(measured):
         chosen = pick(len(curve.calibration_points), count, number)

@@ -40,7 +40,7 @@ class ErrorRow:
 
 
 def _other_load(row: ErrorRow) -> bool:
-    """By Little's law the requests in flight are rate x E2E; far fewer than stated were running."""
+    """Far fewer requests were running than stated: by Little's law those in flight are rate x E2E."""
     tokens, itl, first = (row.value(n) for n in ("output_tokens_per_s", "itl_ms_mean", "ttft_ms_mean"))
     running = float(tokens * itl * 1e-3)
     if np.isfinite(running):

@@ -54,7 +54,7 @@ MLPERF_LIMITS: Mapping[str, TokenLimits] = MappingProxyType(
         )
     }
 )
-"""By benchmark. GPT-J has a limit on the whole answer, and its rows no prompt length."""
+"""The limits of each benchmark. GPT-J has a limit on the whole answer, and its rows no prompt length."""
 
 BENCHMARK = re.compile(r"bench=([a-z0-9._-]+?)(?:-99(?:\.9)?)?;")
 """Where a row of MLPerf names its benchmark; -99 and -99.9 are accuracy targets."""
@@ -98,9 +98,9 @@ def runs_at_limits() -> list[RunAtLimits]:
     return [*mlperf_runs(), *series_runs()]
 
 
-def mlperf_runs(frame: pd.DataFrame | None = None) -> list[RunAtLimits]:
+def mlperf_runs() -> list[RunAtLimits]:
     """Every MLPerf Server run of the library with prompt lengths and limits on tokens, in file order."""
-    frame = evidence_frame() if frame is None else frame
+    frame = evidence_frame()
     notes = frame["notes"].fillna("")
     wanted = (frame["mode"] == "fixed_rate") & frame["source"].str.startswith("mlperf") & frame["isl"].notna()
     some = frame[wanted & ~notes.str.contains(SEVERAL_NODES)]

@@ -1,4 +1,4 @@
-"""From a source to the backend that answers for it, and from there to an observation."""
+"""Finds the backend that answers for a source, and reads an observation from it."""
 
 import contextlib
 import hashlib

@@ -72,7 +72,7 @@ def chosen_of(scenario: str, source: Path, library: str | None = None) -> tuple[
 
 
 def files(scenario: Path, source: Path) -> tuple[Scenario, Source]:
-    """Both files. Raises InvalidScenario with the problems of both at once."""
+    """Reads both files. Raises InvalidScenario with the problems of both at once."""
     problems: list[str] = []
 
     def read(load: Callable[[Path], T], path: Path) -> T | None:

@@ -10,7 +10,7 @@ from collectors.prometheus.answers import Bucket
 from collectors.prometheus.histograms import HistogramQuantiles
 from reality.sampling import closed_end
 from sizing.base.arrays import Floats
-from sizing.question.length_distributions import LengthDistribution
+from sizing.question.length_distributions import FixedLength, LengthDistribution, LognormalLength
 
 DRAWS = 4_096
 """Lengths that stand for a distribution: 40 of them beyond p99."""
@@ -23,6 +23,10 @@ SHAPE = 0.03
 """Share of requests by which a histogram may miss the planned shape of lengths and still have it."""
 KOLMOGOROV_99 = 1.63
 """Quantile of Kolmogorov's distribution at 99 %: by how much, times sqrt(n), a sample misses its distribution."""
+
+STATED = 0.25
+"""By how many times sqrt(q (1 - q)) the share of requests within a stated percentile q may miss it. Chosen: two
+percentiles of a plan are round numbers; of p95 one in ten requests instead of one in twenty is longer."""
 
 STEEPEST = 6.0
 """Bounds of the exponent, as its logarithm: beyond, all lengths of a bucket are at one of its edges."""
@@ -102,3 +106,28 @@ def fits_planned(distribution: HistogramQuantiles, lengths: Floats) -> bool:
     below = np.cumsum([b.count for b in kept]) / total
     expected = np.searchsorted(np.sort(lengths), np.array([b.high for b in kept]), side="right") / DRAWS
     return bool(np.abs(below - expected).max() <= SHAPE + KOLMOGOROV_99 / math.sqrt(total))
+
+
+def is_as_stated(distribution: HistogramQuantiles, planned: LengthDistribution, ratio: float) -> bool:
+    """Whether a histogram contradicts nothing that a plan states of lengths, ``ratio`` times as long as there: where it
+    gives two percentiles those alone, as the shape between and beyond is assumed; of a trace its shape.
+    """
+    match planned:
+        case FixedLength():
+            return True
+        case LognormalLength():
+            stated = ((0.50, planned.p50 * ratio), (0.95, planned.p95 * ratio))
+            return all(_may_be(distribution, share, tokens) for share, tokens in stated)
+        case _:
+            return fits_planned(distribution, from_plan(planned, planned.mean * ratio))
+
+
+def _may_be(distribution: HistogramQuantiles, share: float, tokens: float) -> bool:
+    """Whether so large a share of the requests may be within a length: inside its bucket nothing is known."""
+    total = sum(b.count for b in distribution.buckets)
+    if not total > 0:
+        return True
+    least = sum(b.count for b in distribution.buckets if b.high <= tokens) / total
+    most = sum(b.count for b in distribution.buckets if b.low < tokens) / total
+    off = STATED * math.sqrt(share * (1.0 - share)) + KOLMOGOROV_99 / math.sqrt(total)
+    return least - off <= share <= most + off

@@ -63,7 +63,7 @@ class NewerLibrary(SharingError):
 
 
 class NotInLibrary(SharingError):
-    """There is no such scenario, or no such version of it."""
+    """Raised where there is no such scenario, or no such version of it."""
 
 
 class NothingToDeploy(SharingError):

@@ -10,8 +10,6 @@ Everything is loaded when it is first asked for: the simulator brings a compiler
 with a scenario, a name or a type is an InvalidScenario with one sentence per problem.
 """
 
-from __future__ import annotations
-
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 

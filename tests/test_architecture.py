@@ -209,6 +209,25 @@ def unchecked_results(source: Source) -> list[str]:
     return found
 
 
+def idle_future_import(source: Source) -> list[str]:
+    """It is for annotations that name a class further down or a type-only import; ruff finds where it is missing."""
+    if "__future__.annotations" not in source.imports:
+        return []
+    known_after = {node.name: node.end_lineno or 0 for node in source.nodes if isinstance(node, ast.ClassDef)}
+    for node in source.tree.body:
+        if isinstance(node, ast.Assign):
+            known_after |= {last_name(target): node.lineno for target in node.targets}
+        elif isinstance(node, ast.If) and last_name(node.test) == "TYPE_CHECKING":
+            imports = (child for child in node.body if isinstance(child, ast.Import | ast.ImportFrom))
+            known_after |= {alias.asname or alias.name: source.lines for child in imports for alias in child.names}
+    annotations = [node.annotation for node in source.nodes if isinstance(node, ast.arg | ast.AnnAssign)]
+    functions = (node for node in source.nodes if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef))
+    annotations += [function.returns for function in functions]
+    names = (name for node in annotations if node for name in ast.walk(node) if isinstance(name, ast.Name))
+    early = any(name.lineno <= known_after.get(name.id, 0) for name in names)
+    return [] if early else ["puts annotations off by an import from __future__ that it does not need"]
+
+
 RULES: list[Callable[[Source], list[str]]] = [
     arrows_pointing_up,
     pages_importing_pages,
@@ -221,6 +240,7 @@ RULES: list[Callable[[Source], list[str]]] = [
     glued_percent,
     missing_guard,
     unchecked_results,
+    idle_future_import,
 ]
 
 
@@ -275,7 +295,9 @@ PLANTED = [
     (unchecked_results, "sizing/a.py", "results.CostAnswer(**{'answer': ''})"),
     (unchecked_results, "reality/a.py", "TrafficRow(**vars(row))"),
     (unchecked_results, "sizing/a.py", "Plan.model_construct(answer='')"),
+    (idle_future_import, "sizing/a.py", "from __future__ import annotations\nclass A: ...\ndef f(a: A) -> int: ..."),
 ]
+TYPE_ONLY = "from __future__ import annotations\nif TYPE_CHECKING:\n    import pandas as pd\ndef f(a: pd.Index): ..."
 INNOCENT = [
     (arrows_pointing_up, "sizing/a.py", "from . import units\nfrom sizing.steps import kernel\nimport numpy"),
     (arrows_pointing_up, "reality/a.py", "import sizing, collectors"),
@@ -289,6 +311,8 @@ INNOCENT = [
     (glued_percent, "ui/a.py", "text = f'{percent(share)} of 95 %, {at:%H:%M}'"),
     (unchecked_results, "sizing/a.py", "Plan(answer='', **of_every_plan(question))"),
     (unchecked_results, "sizing/a.py", "def f(simulated: Simulated):\n    return SimulationResult(**simulated)"),
+    (idle_future_import, "sizing/a.py", "from __future__ import annotations\nclass A:\n    def f(self) -> A: ..."),
+    (idle_future_import, "ui/a.py", TYPE_ONLY),
     (missing_guard, "pages/size.py", '"""Size."""\nfrom ui import shell\n\nshell.require("size")\nx = 1'),
 ]
 

@@ -3,8 +3,6 @@
 Imports for types only and imports inside functions count. Each rule is also tried on planted faults.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from graphlib import CycleError, TopologicalSorter
 

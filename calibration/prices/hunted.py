@@ -10,7 +10,7 @@ PROVIDERS = ("aws", "azure", "crusoe", "gcp", "lambdalabs", "nebius", "oci", "ru
 
 
 class NoCatalogue(Exception):
-    """There is no catalogue to read, in one sentence."""
+    """Raised, with one sentence, where there is no catalogue to read."""
 
 
 def offers(provider: str) -> tuple[HuntedOffer, ...]:

@@ -20,7 +20,7 @@ _VERSION = re.compile(r"^litellm-([^-]+)-")
 
 
 class NoMap(Exception):
-    """There is no map to read, in one sentence."""
+    """Raised, with one sentence, where there is no map to read."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -21,7 +21,7 @@ BATCH_WEIGHT = 60
 SPLIT_FROM = 8
 """From this weight on queries are joined into at least two: a server answers one query on one core."""
 BATCH_CHARACTERS = 24_000
-"""Of one joined query. Chosen: far below the 1 MB that a proxy takes by default."""
+"""The longest text of one joined query. Chosen: far below the 1 MB that a proxy takes by default."""
 CONNECTIONS = 4
 """Joined queries that run at the same time. Chosen: a fifth of the 20 that Prometheus runs at once by default."""
 

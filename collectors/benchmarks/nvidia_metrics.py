@@ -32,7 +32,12 @@ COMMON_NOTES = (
 )
 
 _METRIC = re.compile(r"(?P<name>.+?)(?: \((?P<unit>[^()]*)\))?")
-_SPECIAL_NAMES = {"effective_latency_co_aware": "effective_latency"}
+_SPECIAL_NAMES = {
+    "effective_latency_co_aware": "effective_latency",
+    "num_output_token": "output_sequence_length",
+    "num_input_token": "input_sequence_length",
+}
+"""Names of tables that stand otherwise in JSON; the last two are those of GenAI-Perf until the summer of 2024."""
 
 
 def point_of(file: str, row: int, tool: str, blocks: Fields) -> BenchmarkRun:

@@ -25,7 +25,7 @@ class LatencyStats:
 
     mean: float | None = None
     percentiles: Mapping[str, float] = field(default_factory=dict, hash=False)
-    """Those that the file states, by their name ("p95")."""
+    """Percentiles that the file states, by their name ("p95")."""
 
     @property
     def stated(self) -> bool:

@@ -24,7 +24,7 @@ PREFILL_SLOWS = 0.8  # by which share of it prefill holds up decoding: chosen, c
 JITTER = 0.02  # of a step, either way: chosen, no two steps are alike
 SHORTEST_DECODE_S = 1e-3  # from the first token to the last: chosen, no answer takes less
 SLOW_FACTOR = 1.7
-"""By which the steps of a GPU that is too hot take longer. Chosen: its clock falls to 58 %."""
+"""Steps of a GPU that is too hot take so many times as long. Chosen: its clock falls to 58 %."""
 
 
 @dataclass(slots=True)

@@ -8,7 +8,7 @@ from pydantic import ValidationError
 from collectors.prices.offers import NotInstalled, Offer
 
 PROVIDERS = ("aws", "azure", "gcp", "lambdalabs", "nebius", "oci", "runpod", "verda", "cloudrift")
-"""Those whose catalogues gpuhunt publishes; they need no account."""
+"""Providers whose catalogues gpuhunt publishes; they need no account."""
 
 
 def fetch(provider: str, names: Sequence[str]) -> Sequence[Offer]:

@@ -15,7 +15,7 @@ from requests.auth import AuthBase
 from collectors.errors import UnusableCredential
 
 MAX_SECRET_BYTES = 64 * 1024
-"""Of a file with a credential. Chosen: servers refuse longer headers."""
+"""The largest file with a credential that is read. Chosen: servers refuse longer headers."""
 
 
 @dataclass(frozen=True, kw_only=True)

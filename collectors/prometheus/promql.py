@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from collectors.units import S_PER_DAY
 
 MAX_POINTS = 1_000
-"""Of a line. Chosen: finer than a chart; Prometheus itself refuses more than 11,000."""
+"""The most points of a line. Chosen: finer than a chart; Prometheus itself refuses more than 11,000."""
 LABEL_NAME = re.compile(r"[a-zA-Z_][a-zA-Z0-9_]*")
 SHORTEST_STEP_S = 0.001
 """Prometheus counts time in milliseconds."""

@@ -30,12 +30,21 @@ class Asking:
 
     def counter(self, *concepts: str) -> str | None:
         """The series of a counter: of a histogram, its count."""
-        for concept in concepts:
-            candidate = self.candidate(concept)
-            name = candidate and (candidate.counter or (candidate.histogram and f"{candidate.histogram}_count"))
-            if candidate is not None and name:
-                return selected(candidate, name, self.scope)
-        return None
+        concept = next(filter(self._counter_name, concepts), "")
+        candidate = self.candidate(concept)
+        return selected(candidate, self._counter_name(concept), self.scope) if candidate is not None else None
+
+    def _counter_name(self, concept: str) -> str:
+        candidate = self.candidate(concept)
+        if candidate is None:
+            return ""
+        return candidate.counter or (f"{candidate.histogram}_count" if candidate.histogram else "")
+
+    def growing(self, *concepts: str) -> tuple[str, ...]:
+        """The gauges whose growth turns the first of these counters into arrivals: the queue, and where a request is
+        counted when it ends what runs."""
+        choice = self.topology.choices.get(next(filter(self._counter_name, concepts), ""))
+        return ("waiting", "running") if choice is not None and choice.concept.at_finish else ("waiting",)
 
     def gauge(self, concept: str) -> str | None:
         """The series of a gauge."""

@@ -28,6 +28,8 @@ DEVICE_COLUMNS = ("sm_clock", "throttle_reasons", "xid", "busy")
 """What is read of every GPU: whether it is slowed down, or broken."""
 MOST_REPLICAS = 64
 """Replicas that are looked at one by one. Chosen: of more, one that is slow moves no percentile."""
+FIRST_TOKENS = ("first_tokens", "ttft", "finished")
+"""What counts requests that left the queue, the best first."""
 POINTS = 240
 """Points over the window, of every replica. Chosen: a scrape each in an hour."""
 
@@ -130,7 +132,7 @@ def _replicas(asking: Asking) -> tuple[tuple[ReplicaDetails, ...], tuple[tuple[f
     by, window = ", ".join(asking.by), asking.scope.window
     gaps = asking.candidate("itl", "tpot")
     queries = []
-    if first := asking.counter("first_tokens", "ttft", "finished"):
+    if first := asking.counter(*FIRST_TOKENS):
         queries.append(of_source("d_first", f"sum by ({by}) (rate({first}[{window}]))", weight=GROUPED))
     if gaps and gaps.histogram:
         for part in ("sum", "count"):
@@ -141,7 +143,7 @@ def _replicas(asking: Asking) -> tuple[tuple[ReplicaDetails, ...], tuple[tuple[f
     over_time = _over_time(asking, by)
     live = {replica_name(labels): labels for labels in asking.topology.layout.live}
     made = tuple(
-        _replica(name, labels, rates, over_time, asking.scope.window_s, gaps.scale if gaps else 1.0)
+        _replica(name, labels, rates, over_time, asking, gaps.scale if gaps else 1.0)
         for name, labels in sorted(live.items())
     )
     running = over_time.get("running", {})
@@ -172,19 +174,21 @@ def _over_time(asking: Asking, by: str) -> Mapping[str, Mapping[str, Mapping[flo
 
 
 def _counts(asking: Asking) -> tuple[tuple[float, ...], float]:
-    """Requests/s in steps of a scrape: true arrivals, or first tokens and the growth of the queue."""
-    arrivals, first, waiting = asking.counter("arrivals"), asking.counter("first_tokens", "ttft"), None
+    """Requests/s in steps of a scrape: true arrivals, or first tokens and the growth of what has none yet."""
+    arrivals, first = asking.counter("arrivals"), asking.counter("first_tokens", "ttft")
     series = arrivals or first
     if series is None:
         return (), 0.0
     step = float(max(math.ceil(asking.interval_s), math.ceil(asking.scope.window_s / POINTS), 1))
     queries = [of_source("d_rate", f"sum(rate({series}[{duration(2 * step)}]))")]
-    if arrivals is None and (waiting := asking.gauge("waiting")):
-        queries.append(of_source("d_queue", f"sum({waiting})"))
+    gauges = (
+        [] if arrivals else [gauge for key in asking.growing("first_tokens", "ttft") if (gauge := asking.gauge(key))]
+    )
+    queries += [of_source(f"d_held_{i}", f"sum({gauge})") for i, gauge in enumerate(gauges)]
     answer = asking.ranges(queries, asking.at_s - asking.scope.window_s + 2 * step, step)
-    rates = line_of(answer, queries[0])
-    queue = line_of(answer, queries[1]) if waiting else []
-    growth = [0.0, *((b - a) / step for a, b in pairwise(queue))] if queue else [0.0] * len(rates)
+    rates, *lines = (line_of(answer, query) for query in queries)
+    held = [sum(each) for each in zip(*(line for line in lines if line), strict=False)]
+    growth = [0.0, *((b - a) / step for a, b in pairwise(held))] if held else [0.0] * len(rates)
     return tuple(max(r + g, 0.0) for r, g in zip(rates, growth, strict=False) if math.isfinite(r + g)), step
 
 
@@ -193,10 +197,11 @@ def _replica(
     labels: Labels,
     rates: Mapping[str, Mapping[str, float]],
     over_time: Mapping[str, Mapping[str, Mapping[float, float]]],
-    window_s: float,
+    asking: Asking,
     scale: float,
 ) -> ReplicaDetails:
     running, waiting = (over_time.get(key, {}).get(name, {}) for key in ("running", "waiting"))
+    growth = sum(_growth(over_time.get(key, {}).get(name, {})) for key in asking.growing(*FIRST_TOKENS))
     total, count = (rates.get(f"d_gap_{part}", {}).get(name) for part in ("sum", "count"))
     most, first = max(running.values(), default=None), rates.get("d_first", {}).get(name)
     queued = [running[t] for t, number in waiting.items() if number >= 1.0 and t in running]
@@ -204,9 +209,9 @@ def _replica(
         name=name,
         labels=labels,
         first_tokens_rps=first,
-        arrivals_rps=None if first is None else max(first + _growth(waiting), 0.0),
+        arrivals_rps=None if first is None else max(first + growth, 0.0),
         gap_s=total / count * scale if total is not None and count else None,
-        gaps=count * window_s if count else None,
+        gaps=count * asking.scope.window_s if count else None,
         running=sum(running.values()) / len(running) if running else None,
         waiting=sum(waiting.values()) / len(waiting) if waiting else None,
         running_max=most,

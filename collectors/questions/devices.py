@@ -178,7 +178,7 @@ class _Place:
 
 
 def _places(samples: Sequence[Sample], vocabulary: GpuVocabulary) -> dict[Identity, _Place]:
-    """By host and number. A GPU shared by several pods is one device: the first names it."""
+    """The place of each GPU by host and number. A GPU shared by several pods is one device: the first names it."""
     own = vocabulary.device_labels
     return _sorted({_identity(s.labels, own): _place(s.labels, vocabulary) for s in reversed(samples)})
 

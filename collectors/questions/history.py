@@ -27,7 +27,7 @@ from collectors.vocabulary.expressions import Scope
 from collectors.vocabulary.schema import DISTRIBUTIONS as UNITS
 
 POINTS = 240
-"""Of a line. Chosen: as many as a chart shows side by side."""
+"""Points of a line. Chosen: as many as a chart shows side by side."""
 USUAL_INTERVAL_S = 15.0
 """Between scrapes where it is not known: what most Prometheus servers are set to."""
 DEFAULT = ("arrivals", "first_tokens", *OVER_TIME, "preemptions", "ttft", "itl", "tpot", "e2e")

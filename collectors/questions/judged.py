@@ -21,7 +21,7 @@ from collectors.reading.topology import find_topology
 from collectors.source import Source
 
 SHORTEST_S = 300.0
-"""Of a stretch that is read apart. Chosen: the window of a reading by default."""
+"""The shortest stretch that is read apart. Chosen: the window of a reading by default."""
 
 
 @dataclass(frozen=True, kw_only=True)

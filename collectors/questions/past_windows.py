@@ -24,7 +24,8 @@ CONCEPTS = (
 
 @dataclass(frozen=True, kw_only=True)
 class PastWindow:
-    """One window of the past: means of latencies in ms, requests and tokens a second; None where not recorded."""
+    """One window of the past: means of latencies in ms, requests and tokens a second; None where not recorded.
+    ``single_gaps``: whether the gap is the mean of all single ones, where the engine has none of each request."""
 
     start_s: float
     end_s: float
@@ -34,6 +35,7 @@ class PastWindow:
     prefix_hit_ratio: float | None = None
     ttft_ms: float | None = None
     gap_ms: float | None = None
+    single_gaps: bool = False
     e2e_ms: float | None = None
     waiting: float | None = None
     replicas: float | None = None
@@ -101,6 +103,7 @@ def _past_window(
         prefix_hit_ratio=at("prefix_hit_ratio"),
         ttft_ms=at("ttft_ms.mean"),
         gap_ms=at("tpot_ms.mean", "itl_ms.mean"),
+        single_gaps=at("tpot_ms.mean") is None,
         e2e_ms=at("e2e_ms.mean"),
         waiting=at("waiting"),
         replicas=most if math.isfinite(most) else None,

@@ -28,7 +28,7 @@ from collectors.vocabulary.opencost import (
 
 Basis = Literal["allocation", "usage"]
 Phase = Literal["", "prompt", "generation"]
-"""Of the tokens: all of them, those of prompts, those of answers."""
+"""Whose tokens a price counts: all, those of prompts ("prompt") or those of answers ("generation")."""
 
 _BY = ", ".join((MODEL, VERSION, WORKLOAD, BASIS, PHASE, *NAMESPACES))
 _QUERIES: tuple[Query, ...] = tuple(
@@ -130,7 +130,7 @@ def _selected(sample: Sample, source: Source) -> bool:
 
 
 def _same_model(one: str, other: str) -> bool:
-    """Whether two names are the same, one of them perhaps without its organisation."""
+    """Whether two names mean one model; either may leave the organisation out."""
     both = "/" in one and "/" in other
     return one == other or (not both and one.rpartition("/")[2] == other.rpartition("/")[2])
 

@@ -1,4 +1,4 @@
-"""From answers to the numbers and distributions of an observation. What has no data stays None."""
+"""Turns answers into the numbers and distributions of an observation. What has no data stays None."""
 
 import math
 from collections.abc import Mapping

@@ -19,7 +19,7 @@ QUEUE_SHARE = 0.5
 """Mean time in the queue from which it counts as saturation, as a share of the mean TTFT. Chosen: a queue that takes
 longer than the prefill."""
 LONG_QUEUE_MS = 100.0
-"""And the mean time itself from which it does. Chosen: long enough to be felt."""
+"""The mean time in the queue from which it does, in ms. Chosen: long enough to be felt."""
 FEW_REQUESTS = 20
 """Below this many requests in the window, shares and quantiles say little."""
 

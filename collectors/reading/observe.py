@@ -124,7 +124,7 @@ def _add_gpus(
 
 
 def _steps(numbers: Mapping[str, float | None]) -> list[Remark]:
-    """Of a window that is saturated at times, at how many: the rest can be judged."""
+    """Says at how many steps a window is saturated where the others can be judged."""
     share = numbers["saturated_ratio"]
     if share is None or not 0 < share < SATURATED_SHARE:
         return []

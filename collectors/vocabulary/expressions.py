@@ -63,7 +63,10 @@ class Scope:
 
     def fill(self, template: str) -> str:
         """A template in the spelling of the source with its placeholders replaced."""
-        template = self.respell(template)
+        return self.placed(self.respell(template))
+
+    def placed(self, template: str) -> str:
+        """A template with its placeholders replaced; of matchers alone, whose labels may begin as the metrics do."""
         if not self.selection():
             template = template.replace(",$sel", "")
         if not self.selection(model=False):
@@ -122,7 +125,7 @@ def scope_of(
 
 def selected(candidate: MetricCandidate, metric: str, scope: Scope, *, over: str = "") -> str:
     """The series of a metric: ``metric{matchers}``; ``over`` is a function of its values over the window."""
-    inside = scope.selection(model=candidate.beside is None, extra=scope.fill(candidate.where))
+    inside = scope.selection(model=candidate.beside is None, extra=scope.placed(candidate.where))
     series = f"{scope.respell(metric)}{{{inside}}}"
     if over:
         series = f"{over}({series}[{scope.window}])"

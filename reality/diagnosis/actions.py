@@ -215,9 +215,12 @@ class _Adviser:
         limited = self._given.difference("batch_limit")
         if limited is None or limited.measured >= limited.planned:
             return None
+        row = self._given.planned.row
+        option = row.engine.batch_option if row is not None else ""
+        named = f" ({option})" if option else ""
         what = (
             f"Requests wait while never more than {count(limited.measured)} run on a replica and KV cache is free: "
-            f"that looks like a limit of the batch (max_num_seqs), {count(limited.planned)} were planned."
+            f"that looks like a limit of the batch{named}, {count(limited.planned)} were planned."
         )
         after = replace(self._given.now, batch_limit=round(limited.planned))
         return self._action("raise_batch_limit", after, f"{what} Raise it.")

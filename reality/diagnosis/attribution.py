@@ -8,10 +8,10 @@ from dataclasses import dataclass, replace
 from collectors.reading.observation import Observation
 from reality.diagnosis.causes import Cause, CauseDifference
 from reality.diagnosis.fitting import Fitted, MeasuredSteps, fit, stepped
-from reality.diagnosis.limits import simulated_as, utc
+from reality.diagnosis.limits import utc
 from reality.diagnosis.observed import ObservedWorlds
 from reality.diagnosis.result import CauseRow, LimitRow, Split
-from reality.diagnosis.worlds import Circumstances, Ran, Worlds
+from reality.diagnosis.worlds import SINGLE_GAPS, Circumstances, Ran, Worlds
 from reality.sampling import mean_of
 from sizing.base.shapley import Coalition, coalitions, shapley
 from sizing.base.units import TWO_SIDED_80
@@ -158,8 +158,8 @@ def _by_chance(one: Circumstances, observed: Observation) -> float:
 
 def _target(one: Circumstances, observed: Observation, *, served: float | None, in_queue: bool) -> MeasuredSteps | None:
     """What the window says about step times; None without gaps between tokens."""
-    gap = observed.distribution("tpot_ms")
-    gap = gap if gap.mean else observed.distribution("itl_ms")
+    quantity = "tpot_ms" if observed.distribution("tpot_ms").mean else SINGLE_GAPS
+    gap = observed.distribution(quantity)
     measured = mean_of(gap)
     if not gap.mean or measured.weak:
         return None
@@ -168,7 +168,12 @@ def _target(one: Circumstances, observed: Observation, *, served: float | None, 
     ttft, queue = observed.distribution("ttft_ms").mean, observed.distribution("queue_ms").mean
     waits = in_queue or (queue is not None and ttft is not None and queue > FIRST_TOKEN_UNTIL * ttft)
     return MeasuredSteps(
-        circumstances=one, gap_ms=gap.mean, ttft_ms=None if waits or not ttft else ttft, error=error, served=served
+        circumstances=one,
+        gap_ms=gap.mean,
+        ttft_ms=None if waits or not ttft else ttft,
+        error=error,
+        served=served,
+        quantity=quantity,
     )
 
 
@@ -221,13 +226,13 @@ class Splitter:
                     )
                 )
                 for row in rows
-                if (name := simulated_as(row.quantity))
+                if (name := row.quantity)
             )
 
         return sorted(causes, key=change, reverse=True)[:MOST_CAUSES]
 
     def _split(self, row: LimitRow, runs: Mapping[Coalition, Ran]) -> Split:
-        name = simulated_as(row.quantity)
+        name = row.quantity
         values = {some: ran.percentile_ms(name, row.percentile) for some, ran in runs.items()}
         causes = max(values, key=len)
         ordered = [cause for cause in self.differences if cause in causes]
@@ -327,15 +332,29 @@ def _is_fitted(row: CauseRow) -> bool:
     return row.cause == "engine" or (row.cause == "slow_gpu" and row.subject is None)
 
 
+def is_as_planned(split: Split) -> bool:
+    """Whether a percentile agrees with the plan, as nearly as that is known."""
+    planned, measured = split.planned_ms or 0.0, split.measured_ms or 0.0
+    return abs(measured - planned) <= AS_PLANNED * planned
+
+
+def _is_inferred(row: CauseRow) -> bool:
+    """Whether a cause is told from how times or numbers are spread, and nothing that was counted differs by itself."""
+    by_shape = row.cause in ("prompts", "outputs") and bool(row.why)
+    return row.cause in ("burstiness", "engine", "unexplained") or by_shape
+
+
 def main_cause(split: Split, *, broken: bool, limit_ms: float) -> CauseRow | None:
     """The largest cause: of a broken limit the one that adds most. None where nothing differs for sure. That steps
-    take another time than planned is sure where it was fitted, whatever interval the plan left them.
+    take another time than planned is sure where it was fitted, whatever interval the plan left them; where the
+    percentile agrees with the plan there is no gap of which such a thing could be the cause.
 
     What is not explained is the main thing only where the known causes do not break the limit by themselves: near
     saturation a queue multiplies whatever they are off.
     """
     floor = AS_PLANNED / 2.0 * (split.planned_ms or 0.0)
-    sure = [row for row in split.causes if (_is_fitted(row) or not is_noise(row)) and abs(row.share_ms) > floor]
+    may_be = [row for row in split.causes if not (is_as_planned(split) and _is_inferred(row))]
+    sure = [row for row in may_be if (_is_fitted(row) or not is_noise(row)) and abs(row.share_ms) > floor]
     named = [row for row in sure if row.cause != "unexplained"]
     explained = (split.planned_ms or 0.0) + sum(row.share_ms for row in split.causes if row.cause != "unexplained")
     left = [row for row in sure if row not in named and abs(row.share_ms) > AS_PLANNED * (split.measured_ms or 0.0)]

@@ -4,7 +4,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from reality.diagnosis.limits import Asked, simulated_as
+from reality.diagnosis.limits import Asked
 from reality.diagnosis.worlds import Circumstances, Worlds
 
 REQUESTS = 15_000
@@ -32,10 +32,9 @@ class PromisedLimits:
         if ran.growing:
             return False
         return all(
-            ran.percentile_ms(simulated_as(bound.quantity), self.percentile) * self.scale.get(bound.quantity, 1.0)
-            <= bound.limit_ms
+            ran.percentile_ms(bound.quantity, self.percentile) * self.scale.get(bound.quantity, 1.0) <= bound.limit_ms
             for bound in self.limits
-            if math.isfinite(ran.percentile_ms(simulated_as(bound.quantity), self.percentile))
+            if math.isfinite(ran.percentile_ms(bound.quantity, self.percentile))
         )
 
 
@@ -65,7 +64,7 @@ def largest_load(worlds: Worlds, one: Circumstances, promise: PromisedLimits) ->
 
 
 def ordinary(one: Circumstances, replicas: int) -> Circumstances:
-    """So many replicas that are alike and get an even share."""
+    """A fleet of so many replicas that are alike and get an even share."""
     return replace(one, replicas=replicas, shares=(), slowness=())
 
 

@@ -18,7 +18,7 @@ from reality.diagnosis.attribution import Attribution, Splitter, StepInterval, a
 from reality.diagnosis.capacity import PromisedLimits, largest_load
 from reality.diagnosis.hung import as_action, as_cause, hung_of, in_words, lost_share, names_of
 from reality.diagnosis.learning import Known, Learned, learn
-from reality.diagnosis.limits import Asked, asked_limits, limit_row, simulated_as, utc, worst
+from reality.diagnosis.limits import Asked, asked_limits, gap_tail, limit_row, utc, worst
 from reality.diagnosis.observed import ObservedWorlds, seen_of
 from reality.diagnosis.replan import with_new_plan
 from reality.diagnosis.resize import as_measured
@@ -139,7 +139,12 @@ def diagnose(
         return _unclear(planned, observed, stopped)
     lead, learned = lead_s(observed), planned.learned
     worlds = Worlds(
-        planned.answer.question, window_s=observed.window_s, lead_s=lead, learned=learned, at_most_s=at_most_s
+        planned.answer.question,
+        window_s=observed.window_s,
+        lead_s=lead,
+        learned=learned,
+        at_most_s=at_most_s,
+        gap_tail=gap_tail(observed, planned.answer.question.limits.percentile),
     )
     blocked = _blocked(observed)
     if hung := hung_of(reading.details, observed.window_s):
@@ -367,7 +372,7 @@ class _Diagnosis:
         scale: dict[str, float] = {}
         for row in rows:
             every = (given.measured, *given.measured_ends)
-            ran, *ends = (one.percentile_ms(simulated_as(row.quantity), row.percentile) for one in every)
+            ran, *ends = (one.percentile_ms(row.quantity, row.percentile) for one in every)
             if row.measured is None or not ran > 0.0 or given.measured.growing:
                 continue
             low, high = min(ran, *ends), max(ran, *ends)

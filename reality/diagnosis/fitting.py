@@ -48,6 +48,7 @@ class MeasuredSteps:
     """What a window measured: mean gap and TTFT in ms (None: not, or a queue is in it), relative error of the gap.
 
     ``served``: share of the arrivals that got a first token, where a queue grows; it tells the step times best there.
+    ``quantity``: whether the gap is the mean of a request (``tpot_ms``) or of all single ones (``itl_ms``).
     """
 
     circumstances: Circumstances
@@ -55,6 +56,7 @@ class MeasuredSteps:
     ttft_ms: float | None
     error: float = 0.0
     served: float | None = None
+    quantity: str = "tpot_ms"
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -200,7 +202,7 @@ def _off(target: MeasuredSteps, ran: Ran) -> float:
     """How much slower steps are than those of a run, in logs, by what tells it best: falls as they get slower."""
     if target.served is not None:
         return math.log(ran.served / target.served)
-    return math.log(target.gap_ms / ran.mean_ms("tpot_ms"))
+    return math.log(target.gap_ms / ran.mean_ms(target.quantity))
 
 
 def _misfits(
@@ -212,7 +214,7 @@ def _misfits(
     for target in targets:
         ran = run(at_solution(target.circumstances, solution, unit_s))
         before = len(out)
-        out.append(math.log(target.gap_ms / ran.mean_ms("tpot_ms")) / math.hypot(GAP_NOISE, target.error))
+        out.append(math.log(target.gap_ms / ran.mean_ms(target.quantity)) / math.hypot(GAP_NOISE, target.error))
         if target.served is not None:
             out.append(math.log(ran.served / target.served) / SERVED_NOISE)
         if target.ttft_ms is not None:

@@ -1,7 +1,5 @@
 """Replicas that hold requests and answer nothing: hung, not slow. What waits for them is in no latency."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from collectors.questions.details import Details, ReplicaDetails
@@ -36,7 +34,7 @@ def in_words(hung: Sequence[ReplicaDetails]) -> str:
 
 
 def names_of(hung: Sequence[ReplicaDetails]) -> str:
-    """Their names."""
+    """The names of the replicas that hang."""
     return ", ".join(one.name for one in hung)
 
 
@@ -58,7 +56,7 @@ def as_cause(hung: Sequence[ReplicaDetails], quantity: str, instances: int, live
 
 
 def as_action(hung: Sequence[ReplicaDetails], live: int, gpus: int) -> OfferedAction:
-    """Restart them."""
+    """The advice to restart them."""
     return OfferedAction(
         kind="restore",
         replicas=live,

@@ -41,7 +41,7 @@ from reality.diagnosis.sequences import (
     shows_more,
     unit_of,
 )
-from reality.diagnosis.worlds import Circumstances, Ran, Worlds
+from reality.diagnosis.worlds import SINGLE_GAPS, Circumstances, Ran, Worlds
 from reality.step_times import LEAST_FRONT, interval_of, relative_covariance, sequence_s_of
 from sharing.bonds.records import LearnedCalibration
 from sizing.base.arrays import Floats
@@ -149,7 +149,9 @@ def windows_of(past: Sequence[PastWindow], now: Circumstances, after_s: float = 
             continue
         if (one.waiting or 0.0) > MOST_WAITING * one.replicas:
             continue
-        targets.append(MeasuredSteps(circumstances=_as_then(one, now), gap_ms=one.gap_ms, ttft_ms=one.ttft_ms))
+        quantity = SINGLE_GAPS if one.single_gaps else "tpot_ms"
+        then = _as_then(one, now)
+        targets.append(MeasuredSteps(circumstances=then, gap_ms=one.gap_ms, ttft_ms=one.ttft_ms, quantity=quantity))
         spans.append((one.start_s, one.end_s))
     return Windows(targets=tuple(targets), spans_s=tuple(spans))
 
@@ -222,7 +224,9 @@ def _fit(windows: Windows, worlds: Worlds, known: Known, start: float) -> Chosen
 def _misfits_at(targets: Sequence[MeasuredSteps], worlds: Worlds, solution: Floats, unit_s: float) -> Floats:
     """log(measured / predicted) of the mean gap of each window, with the factors of a solution."""
     ran = [
-        worlds.run(at_solution(one.circumstances, solution, unit_s), lasting=True, requests=REQUESTS).mean_ms("tpot_ms")
+        worlds.run(at_solution(one.circumstances, solution, unit_s), lasting=True, requests=REQUESTS).mean_ms(
+            one.quantity
+        )
         for one in targets
     ]
     return np.array([math.log(one.gap_ms / gap) for one, gap in zip(targets, ran, strict=True)])
@@ -397,7 +401,7 @@ def _left_out(targets: Sequence[MeasuredSteps], fitted: Fitted, worlds: Worlds) 
         each = (target.circumstances, at_solution(target.circumstances, others, prior.unit_s))
         for one, errors in zip(each, (before, after), strict=True):
             ran = worlds.run(one, lasting=True, requests=REQUESTS)
-            errors.append(abs(ran.mean_ms("tpot_ms") / target.gap_ms - 1.0))
+            errors.append(abs(ran.mean_ms(target.quantity) / target.gap_ms - 1.0))
             if target.ttft_ms is not None:
                 errors.append(abs(ran.mean_ms("ttft_ms") / target.ttft_ms - 1.0))
     return float(np.median(before)), float(np.median(after))

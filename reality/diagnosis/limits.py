@@ -16,7 +16,7 @@ from collectors.vocabulary.burn_rates import BURNS, LEAST_REQUESTS
 from reality.diagnosis.inside_bucket import inside_bucket, inside_bucket_of
 from reality.diagnosis.open_bucket import beyond_ms, in_words, open_bucket, share_inside
 from reality.diagnosis.result import BurnRate, LimitRow, LimitVerdict
-from reality.diagnosis.worlds import Ran
+from reality.diagnosis.worlds import SINGLE_GAPS, Ran
 from reality.sampling import FEWEST_BEYOND, FEWEST_REQUESTS
 from sizing.base.format import ms
 from sizing.base.units import MS_PER_S, TWO_SIDED_80
@@ -50,16 +50,12 @@ def asked_limits(limits: LatencyLimits, observed: Observation) -> tuple[Asked, .
     return tuple(Asked(key=k, quantity=q, limit_ms=s * MS_PER_S) for k, q, s in each if math.isfinite(s))
 
 
-def simulated_as(quantity: str) -> str:
-    """The latency of a run that stands for a measured one."""
-    return "tpot_ms" if quantity == "itl_ms" else quantity
-
-
 def limit_row(
     bound: Asked, percentile: float, observed: Observation, over: OverLimit | None, ran: Ran | None, blocked: str
 ) -> LimitRow:
     """One limit, judged. ``blocked`` is why it cannot be ("" where it can)."""
     distribution, share = observed.distribution(bound.quantity), percentile / 100.0
+    ran = None if bound.quantity == SINGLE_GAPS else ran  # a run does not know how single gaps are spread
     steps = _steps(over, bound, ran)
     weak = blocked or _weak(distribution, share)
     attained = None if weak else attainment(distribution, bound, ran)
@@ -143,7 +139,7 @@ def _steps(over: OverLimit | None, bound: Asked, ran: Ran | None) -> tuple[Step,
     beyond = 0.0
     if bound.limit_ms < over.edge_ms * (1.0 - SAME_EDGE):
         bucket = Bucket(low=over.low_ms, high=over.edge_ms, count=1.0)
-        beyond = 1.0 - inside_bucket(bucket, simulated_as(bound.quantity), ran).share_within(bound.limit_ms)
+        beyond = 1.0 - inside_bucket(bucket, bound.quantity, ran).share_within(bound.limit_ms)
     return tuple(
         Step(start_s=t - over.step_s, end_s=t, share=share + inside * beyond, requests=number)
         for t, share, inside, number in zip(over.times_s, over.shares, over.inside, over.requests, strict=True)
@@ -160,7 +156,7 @@ def attainment(distribution: HistogramQuantiles, bound: Asked, ran: Ran | None) 
     inside = next((b for b in distribution.buckets if b.low < bound.limit_ms < b.high * (1.0 - SAME_EDGE)), None)
     guessed = 0.0
     if inside is not None and math.isfinite(inside.high):
-        spread = inside_bucket_of(distribution, inside, simulated_as(bound.quantity), ran)
+        spread = inside_bucket_of(distribution, inside, bound.quantity, ran)
         below += inside.count * spread.share_within(bound.limit_ms)
         guessed = GUESSED * inside.count / total
     share = min(below / total, 1.0)
@@ -173,13 +169,13 @@ def attainment(distribution: HistogramQuantiles, bound: Asked, ran: Ran | None) 
     if last is None or bound.limit_ms <= last.low * (1.0 + SAME_EDGE):
         return share, low, high
     part = last.count / total  # any of these may be within, or beyond
-    inside_of_it = share_inside(last, bound.limit_ms, simulated_as(bound.quantity), ran)
+    inside_of_it = share_inside(last, bound.limit_ms, bound.quantity, ran)
     return min(share + part * inside_of_it, 1.0), low, min(high + part, 1.0)
 
 
 def percentile_ms(distribution: HistogramQuantiles, share: float, quantity: str, ran: Ran | None) -> float | None:
     """The percentile: where within its bucket the share is reached."""
-    beyond = beyond_ms(distribution, share, simulated_as(quantity), ran)
+    beyond = beyond_ms(distribution, share, quantity, ran)
     if beyond is not None:
         return beyond
     interval = quantile(share, distribution.buckets)
@@ -191,7 +187,14 @@ def percentile_ms(distribution: HistogramQuantiles, share: float, quantity: str,
         return value
     below = sum(b.count for b in distribution.buckets if b.high <= low)
     wanted = (share * sum(b.count for b in distribution.buckets) - below) / bucket.count
-    return inside_bucket_of(distribution, bucket, simulated_as(quantity), ran).percentile_ms(wanted)
+    return inside_bucket_of(distribution, bucket, quantity, ran).percentile_ms(wanted)
+
+
+def gap_tail(observed: Observation, percentile: float) -> float:
+    """The measured percentile of single gaps over their mean; 1 where they are not measured."""
+    gaps = observed.distribution(SINGLE_GAPS)
+    measured = percentile_ms(gaps, percentile / 100.0, SINGLE_GAPS, None)
+    return measured / gaps.mean if measured and gaps.mean else 1.0
 
 
 def ends(distribution: HistogramQuantiles, share: float) -> tuple[float | None, float | None]:

@@ -17,14 +17,14 @@ from reality.diagnosis.causes import FIELDS, Cause, CauseDifference
 from reality.diagnosis.fitting import FARTHEST
 from reality.diagnosis.slow_replicas import ReplicaSlowness, fleet_of, follows_speed
 from reality.diagnosis.worlds import Circumstances, Worlds
-from reality.lengths import fits_planned, from_histogram, from_plan, shared_prefix
+from reality.lengths import fits_planned, from_histogram, from_plan, is_as_stated, shared_prefix
 from reality.sampling import variation
 from sizing.base.arrays import Floats
 from sizing.base.units import MS_PER_S
 from sizing.catalog.precisions import KV_CACHE_TYPES, precisions
 from sizing.deployments.candidates import support_of
 from sizing.question.configuration import Configuration
-from sizing.question.length_distributions import FixedLength, LengthDistribution
+from sizing.question.length_distributions import LengthDistribution
 
 SURE = 3.0
 """Standard errors from which a difference is one."""
@@ -52,6 +52,7 @@ IMPOSSIBLE = (
 )
 MOST_NAMED = 3
 """Replicas that are named."""
+_LABELS: dict[Cause, str] = {"prompts": "Prompts are", "outputs": "Answers are"}
 LEAST_BATCH = 0.95
 """Share of the planned limit of the batch from which a lower one is another."""
 
@@ -124,9 +125,9 @@ class _Reader:
     def seen(self, rps: float, instances: int) -> ObservedWorlds:
         question = self.question
         requests = max(rps * max(self.observed.window_s - (self.observed.scrape_interval_s or 0.0), 1.0), 1.0)
-        prompt, prompt_now = self._lengths("prompts", "input_tokens", question.prompt, rps)
-        output, output_now = self._lengths("outputs", "output_tokens", question.output, rps)
-        hits = planned_share(question.traffic.cached_tokens, prompt)
+        prompt, prompt_now = self._lengths("prompts", "input_tokens", question.prompt, rps, requests)
+        output, output_now = self._lengths("outputs", "output_tokens", question.output, rps, requests)
+        hits = self._planned_hits(prompt)
         pattern = pattern_of(self.details.counts, self.details.count_step_s)
         peak, cv = question.demand.sustained_rps, math.sqrt(question.variability.arrivals)
         plan = Circumstances(
@@ -172,9 +173,12 @@ class _Reader:
                 CauseDifference(cause=cause, planned=planned, measured=measured, unit=unit, error=error)
             )
 
-    def _lengths(self, cause: Cause, name: str, planned: LengthDistribution, rps: float) -> tuple[Floats, Floats]:
+    def _lengths(
+        self, cause: Cause, name: str, planned: LengthDistribution, rps: float, requests: float
+    ) -> tuple[Floats, Floats]:
         """Lengths as planned and as measured. The planned shape is taken where the buckets do not contradict it, and
-        the measured one for both where the plan states a mean alone."""
+        the measured one for both where they contradict nothing that the plan states. ``requests``: how many stand
+        behind a mean that no histogram counts."""
         distribution = self.observed.distribution(name)
         mean = distribution.mean
         if mean is None:
@@ -189,10 +193,11 @@ class _Reader:
         ratio = mean / float(as_planned.mean())
         fits = fits_planned(distribution, as_planned * ratio)
         histogram = None if fits else from_histogram(distribution)
-        if histogram is not None and isinstance(planned, FixedLength):
+        if histogram is not None and is_as_stated(distribution, planned, ratio):
             as_planned = np.maximum(histogram / ratio, 1.0)
             fits = True
-        count = distribution.count or 1.0
+            self.assumed.append(f"{_LABELS[cause]} spread around their mean as measured, which the plan leaves open.")
+        count = distribution.count or requests
         noise = SURE * math.sqrt((variation(distribution.buckets) or 1.0) / count)
         off = abs(ratio - 1.0) > max(LEAST_LENGTH, noise)
         if not off and (fits or histogram is None):
@@ -209,6 +214,13 @@ class _Reader:
             )
         )
         return as_planned, now
+
+    def _planned_hits(self, prompt: Floats) -> float:
+        """The planned hit rate. How much of all prompts a first part of so many tokens is depends on the shape of their
+        lengths: between that of the plan and another one that it leaves open, what is measured is as planned."""
+        tokens, measured = self.question.traffic.cached_tokens, self.observed.number("prefix_hit_ratio")
+        ends = sorted(planned_share(tokens, each) for each in (prompt, from_plan(self.question.prompt, None)))
+        return ends[-1] if measured is None else min(max(measured, ends[0]), ends[1])
 
     def _hits(self, planned: float) -> float:
         measured = self.observed.number("prefix_hit_ratio")

@@ -17,6 +17,7 @@ from reality.lengths import shared_prefix, whole_tokens
 from reality.step_times import sequence_s_of, with_learned
 from sharing.bonds.records import LearnedCalibration
 from sizing.base.arrays import Floats
+from sizing.base.units import MS_PER_S
 from sizing.deployments.candidates import table
 from sizing.deployments.printed_memory import printed
 from sizing.question.configuration import Configuration
@@ -35,6 +36,8 @@ from sizing.simulator.request_lengths import ObservedLengths
 
 METRIC_OF = {"ttft_ms": TTFT, "tpot_ms": ITL, "e2e_ms": E2E}
 """Rows of the simulator. Its ITL is the mean gap of a request, which servers call TPOT."""
+SINGLE_GAPS = "itl_ms"
+"""What servers call ITL: the gaps between tokens one by one, of which those without TPOT have a histogram."""
 SEED = 0
 """Chosen: any would do; always the same, so that runs differ in what was changed alone."""
 MOST_KINDS = 5
@@ -114,7 +117,8 @@ class ReplicaWork:
 class Ran:
     """Latencies of all requests of a run: histogram (metrics, bins) in parts of all, and means in seconds.
 
-    ``served``: share of the arrivals that are served in the window; ``running``: requests in the system.
+    ``served``: share of the arrivals that are served in the window; ``running``: requests in the system; ``gap_s``: the
+    mean of all single gaps between tokens, of which a run knows no percentile: that is ``gap_tail`` times as long.
     """
 
     histogram: Floats
@@ -123,6 +127,8 @@ class Ran:
     growing: bool
     running: float
     served: float
+    gap_s: float
+    gap_tail: float
 
     @cached_property
     def _cumulative(self) -> Floats:
@@ -130,11 +136,15 @@ class Ran:
 
     def percentile_ms(self, name: str, percent: float) -> float:
         """A percentile of one latency in ms; NaN where it does not exist, as the gap of answers of one token."""
-        return quantile(np.rint(self.histogram[METRIC_OF[name]]).astype(np.int64), percent / 100.0) * 1e3
+        if name == SINGLE_GAPS:
+            return self.gap_s * self.gap_tail * MS_PER_S
+        return quantile(np.rint(self.histogram[METRIC_OF[name]]).astype(np.int64), percent / 100.0) * MS_PER_S
 
     def mean_ms(self, name: str) -> float:
         """The mean of one latency in ms."""
-        return self.means[METRIC_OF[name]] * 1e3
+        if name == SINGLE_GAPS:
+            return self.gap_s * MS_PER_S
+        return self.means[METRIC_OF[name]] * MS_PER_S
 
     def mean_excess_ms(self, name: str, edge_ms: float) -> float:
         """How far beyond an edge the requests beyond it lie in the mean."""
@@ -162,13 +172,15 @@ class Worlds:
         requests: int = 20_000,
         learned: LearnedCalibration | None = None,
         at_most_s: float = math.inf,
+        gap_tail: float = 1.0,
     ) -> None:
         """``lead_s``: how long before the window a queue began to grow; ``learned``: step times in place of the
-        plan's; ``at_most_s``: seconds from now after which no run begins."""
+        plan's; ``at_most_s``: seconds from now after which no run begins; ``gap_tail``: the measured percentile of
+        single gaps over their mean."""
         self._question, self._learned = question.as_expected(), learned
         self._window_s, self._lead_s, self.requests = window_s, lead_s, requests
         self._replicas: dict[tuple[Configuration, float, float], Replica] = {}
-        self.runs = 0
+        self._gap_tail, self.runs = gap_tail, 0
         self._until_s = time.monotonic() + at_most_s
 
     def replica(self, row: Configuration, prompt: float, output: float) -> Replica:
@@ -227,7 +239,7 @@ class Worlds:
         lengths = lengths_of(one)
         parts = [self._kind(kind, one, lengths, (requests or self.requests) // len(kinds), lasting) for kind in kinds]
         self.runs += 1
-        return _together(parts, kinds, one.rps)
+        return _together(parts, kinds, one.rps, self._gap_tail)
 
     def _kind(
         self, kind: ReplicaKind, one: Circumstances, lengths: ObservedLengths, requests: int, lasting: bool
@@ -315,11 +327,11 @@ def _grouped(shares: Floats, slowness: Floats) -> list[list[int]]:
     return ordered
 
 
-def _together(parts: Sequence[ReplicaWork], kinds: tuple[ReplicaKind, ...], rps: float) -> Ran:
+def _together(parts: Sequence[ReplicaWork], kinds: tuple[ReplicaKind, ...], rps: float, gap_tail: float) -> Ran:
     """The requests of all kinds, each with its share of all that were served: a server counts no others."""
     histogram = np.zeros(parts[0].outcome.histogram.shape[1:])
     sums, weights = np.zeros(len(METRIC_OF) + 1), np.zeros(len(METRIC_OF) + 1)
-    running = 0.0
+    running, seconds, gaps = 0.0, 0.0, 0.0
     for one, kind in zip(parts, kinds, strict=True):
         counts = one.outcome.histogram.sum(axis=0, dtype=np.float64)
         part = kind.number * kind.share * one.served
@@ -330,6 +342,8 @@ def _together(parts: Sequence[ReplicaWork], kinds: tuple[ReplicaKind, ...], rps:
                 sums[metric] += float(one.outcome.sums[:, FIRST_SUM + metric].sum()) / total * part
                 weights[metric] += part
         running += rps * part * _mean(one.outcome, E2E)
+        seconds += part * (_mean(one.outcome, E2E) - _mean(one.outcome, TTFT))
+        gaps += part * (one.outcome.generated_tokens / max(one.outcome.finished, 1) - 1.0)
     return Ran(
         histogram=histogram,
         means={m: float(sums[m] / weights[m]) if weights[m] else math.nan for m in range(len(sums))},
@@ -337,6 +351,8 @@ def _together(parts: Sequence[ReplicaWork], kinds: tuple[ReplicaKind, ...], rps:
         growing=any(one.growing for one in parts),
         running=running,
         served=sum(kind.number * kind.share * one.served for one, kind in zip(parts, kinds, strict=True)),
+        gap_s=seconds / gaps if gaps > 0.0 else math.nan,
+        gap_tail=gap_tail,
     )
 
 

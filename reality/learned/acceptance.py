@@ -1,4 +1,4 @@
-"""From a diagnosis to what the library keeps of it once a person accepts it."""
+"""What the library keeps of a diagnosis once a person accepts it."""
 
 from datetime import datetime
 

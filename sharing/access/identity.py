@@ -8,7 +8,7 @@ from typing import Any
 Claims = Mapping[str, Any]
 
 NAME_LENGTH = 120
-"""Of the name that the history keeps; longer ones are cut."""
+"""Characters of a name that the history keeps; longer ones are cut."""
 
 
 def verified_email(claims: Claims) -> str:

@@ -24,7 +24,7 @@ class Bonds:
         self.library = library
 
     def bind(self, scenario_id: int, place: SourcePlace, *, by: Actor) -> Bond:
-        """From now on the scenario runs there, and nowhere else. Raises NotAllowed, NotInLibrary."""
+        """Keep that the scenario runs there from now on, and nowhere else. Raises NotAllowed, NotInLibrary."""
         with self.library.writing(by, Right.SAVE) as (connection, signed):
             version(connection, scenario_id)
             row = {
@@ -45,7 +45,7 @@ class Bonds:
         return None if row is None else _bond(row)
 
     def by_source(self) -> dict[str, Bond]:
-        """Of every source, the scenario that was said last to run there, unless it is deleted."""
+        """The scenario that was said last to run at each source, unless it is deleted."""
         there = select(BONDS).join(SCENARIOS).where(SCENARIOS.c.deleted_at.is_(None)).order_by(BONDS.c.made_at)
         with self.library.database.reading() as connection:
             return {row.source: _bond(row) for row in connection.execute(there)}

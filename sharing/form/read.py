@@ -1,4 +1,4 @@
-"""From what the form holds to the dictionary that :class:`sizing.scenario.Scenario` validates."""
+"""Turns what the form holds into the dictionary that :class:`sizing.scenario.Scenario` validates."""
 
 import re
 from collections.abc import Mapping

@@ -1,4 +1,4 @@
-"""From a scenario back to what the form holds: for presets, one-click fixes and files."""
+"""Turns a scenario back into what the form holds: for presets, one-click fixes and files."""
 
 from collections.abc import Mapping
 from typing import Any

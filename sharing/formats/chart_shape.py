@@ -63,7 +63,7 @@ def place_ends(chart: Chart) -> tuple[float, float]:
 
 
 def ends_of_marks(chart: Chart) -> list[tuple[tuple[float, float], tuple[float, float]]]:
-    """Both ends (x, y) of each mark of a chart with numeric places, over all that is drawn."""
+    """The two ends (x, y) of each mark of a chart with numeric places, over all that is drawn."""
     left, right = place_ends(chart)
     bottom, top = value_ends(chart) or (0.0, 1.0)
     return [_ends_of(mark, (left, right), (bottom, top)) for mark in chart.marks]

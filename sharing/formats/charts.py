@@ -11,16 +11,16 @@ from sharing.formats.picture import SERIES, TEXT_SIZE, Label, Picture, Shape, St
 from sharing.report.content import Chart, Mark
 
 HEIGHT = 230.0
-"""Of the plot of a line chart, in pixels."""
+"""Height of the plot of a line chart, in pixels."""
 
 ABOVE = 1.15
 """How far beyond a limit the axis goes at least: its name stands there."""
 
 BELOW = 18.0
-"""From a value to the line of its name below it."""
+"""Pixels from a value to the line of its name below it."""
 
 DASHES: tuple[tuple[float, ...], ...] = ((), (7.0, 4.0), (2.0, 3.0), (9.0, 3.0, 2.0, 3.0), (12.0, 4.0))
-"""Of the lines in their order, so that colour does not stand alone."""
+"""Dashes of the lines in their order, so that colour does not stand alone."""
 
 
 def picture(chart: Chart, width: float) -> Picture:

@@ -14,7 +14,7 @@ MARGIN = 14.0
 """Space to the right of a plot, in pixels."""
 
 LINE_HEIGHT, KEY, GAP = 19.0, 22.0, 16.0
-"""Of the legend: height of a line, width of a sample, distance of two entries."""
+"""Pixels of the legend: height of a line, width of a sample, distance of two entries."""
 
 FONT = "Helvetica"
 ROOM = 1.18
@@ -48,16 +48,12 @@ def cut(text: str, most: float) -> str:
     return text.rstrip() + CUT
 
 
-def wrapped(text: str, most: float, lines: int = 2) -> list[str]:
-    """The text on at most so many lines, the last one cut."""
-    out: list[str] = []
-    rest = text.split()
-    while rest and len(out) < lines - 1:
-        line = rest.pop(0)
-        while rest and width_of(f"{line} {rest[0]}") <= most:
-            line = f"{line} {rest.pop(0)}"
-        out.append(cut(line, most))
-    return [*out, cut(" ".join(rest), most)] if rest else out
+def wrapped(text: str, most: float) -> list[str]:
+    """The text on two lines at most, each cut where it is too long."""
+    first, *rest = text.split() or [""]
+    while rest and width_of(f"{first} {rest[0]}") <= most:
+        first = f"{first} {rest.pop(0)}"
+    return [cut(line, most) for line in (first, " ".join(rest)) if line]
 
 
 def above(series: Sequence[ChartSeries], width: float) -> float:

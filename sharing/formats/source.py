@@ -9,7 +9,7 @@ from sharing.report.content import Released, Report
 from sharing.report.money import Dollars, ReportCurrency
 from sharing.report.subject import subject_of
 from sizing.decision.outcome import Answers
-from sizing.planning.answered import Answer, Planner
+from sizing.planning.answered import Answer
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,7 +32,6 @@ def source_of(
     author: str = "",
     customer: str = "",
     money: ReportCurrency | None = None,
-    planner: Planner | None = None,
     answers: Answers | None = None,
     progress: Progress | None = None,
     brand: Brand | None = None,
@@ -46,7 +45,7 @@ def source_of(
     """
     if customer_logo:
         check_logo(customer_logo, "The customer's logo")
-    subject = subject_of(answer, released, money=money, planner=planner)
+    subject = subject_of(answer, released, money=money)
     report = build_report(
         subject, made_at=made_at, author=author, customer=customer, answers=answers, progress=progress
     )

@@ -50,7 +50,7 @@ POSTGRES_FAULTS = {
     "57P02": DatabaseFault.UNREACHABLE,
     "57P03": DatabaseFault.UNREACHABLE,
 }
-"""By SQLSTATE: https://www.postgresql.org/docs/current/errcodes-appendix.html"""
+"""Faults by their SQLSTATE: https://www.postgresql.org/docs/current/errcodes-appendix.html"""
 
 
 def default_file(environ: Mapping[str, str] = os.environ) -> Path:

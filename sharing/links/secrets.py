@@ -13,7 +13,7 @@ SHORTEST_PASSWORD = 8
 LONGEST_PASSWORD = 200
 SALT_BYTES = 16
 COST = {"n": 2**14, "r": 8, "p": 5}
-"""Of scrypt: 16 MiB and some 0.2 s. Source: OWASP, Password Storage Cheat Sheet."""
+"""Parameters of scrypt: 16 MiB and some 0.2 s. Source: OWASP, Password Storage Cheat Sheet."""
 _MEMORY = 64 * 2**20
 
 

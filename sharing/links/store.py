@@ -60,7 +60,7 @@ class Links:
         return tuple(map(link_of, rows))
 
     def revoke(self, link_id: int, *, by: Actor) -> Link:
-        """From now on the link shows nothing. Raises NotAllowed, NotInLibrary."""
+        """Make the link show nothing from now on. Raises NotAllowed, NotInLibrary."""
         wanted = and_(LINKS.c.id == link_id, *_visible_to(by))
         with self.library.writing(by, Right.REVOKE) as (connection, signed):
             still_open = update(LINKS).where(wanted, LINKS.c.revoked_at.is_(None))

@@ -82,7 +82,7 @@ def pool(facts: ManifestFacts) -> Document:
 
 
 def route(facts: ManifestFacts) -> Document:
-    """From the gateway, which is the cluster's, to the pool."""
+    """The route from the gateway, which is the cluster's, to the pool."""
     backend = {"group": "inference.networking.k8s.io", "kind": "InferencePool", "name": facts.name}
     return {
         "apiVersion": "gateway.networking.k8s.io/v1",

@@ -147,7 +147,7 @@ def pod(
     containers: Sequence[dict[str, Any]],
     *,
     role: str = "",
-    metrics_port: int | None = PORT,
+    metrics_port: int | None,
     init: Sequence[dict[str, Any]] = (),
     volumes: Sequence[dict[str, Any]] = (),
     metrics_path: str = "/metrics",
@@ -194,13 +194,13 @@ def deployment(facts: ManifestFacts, template: dict[str, Any], replicas: int, su
     }
 
 
-def service(facts: ManifestFacts, selector: dict[str, str], port: int = PORT) -> dict[str, Any]:
+def service(facts: ManifestFacts, selector: dict[str, str]) -> dict[str, Any]:
     """A Service in front of the instances."""
     return {
         "apiVersion": "v1",
         "kind": "Service",
         "metadata": metadata(facts),
-        "spec": {"selector": selector, "ports": [{"name": "http", "port": port, "targetPort": port}]},
+        "spec": {"selector": selector, "ports": [{"name": "http", "port": PORT, "targetPort": PORT}]},
     }
 
 

@@ -25,8 +25,8 @@ from sizing.economics.fleet import PricedFleet, fleet_of
 from sizing.economics.investment import cash_flow_of
 from sizing.economics.views import PartName, View
 from sizing.economics.ways import Ways, ways_of
-from sizing.explore.load_steps import AnswerAt, Progress, answers_over_load
-from sizing.planning.answered import Answer, Planner
+from sizing.explore.load_steps import AnswerAt, answers_over_load
+from sizing.planning.answered import Answer
 
 FOLLOWED: dict[WayName, frozenset[PartName]] = {
     "on_prem": frozenset(
@@ -38,14 +38,7 @@ FOLLOWED: dict[WayName, frozenset[PartName]] = {
 """The parts of each way that formulas follow."""
 
 
-def calculator_of(
-    answer: Answer,
-    released: Released,
-    money: ReportCurrency | None = None,
-    *,
-    planner: Planner | None = None,
-    progress: Progress | None = None,
-) -> Calculator | None:
+def calculator_of(answer: Answer, released: Released, money: ReportCurrency | None = None) -> Calculator | None:
     """What a workbook of an answer computes with; None where nothing serves the scenario, and of a mixed fleet, whose
     fleets each have counts of their own that these formulas do not follow.
 
@@ -55,7 +48,7 @@ def calculator_of(
     deployed = answer.plan.deployment
     if not answer.plan.feasible or deployed is None or answer.fleets or answer.pools:
         return None
-    ways, answers = ways_of(answer), answers_over_load(answer, planner=planner, progress=progress)
+    ways, answers = ways_of(answer), answers_over_load(answer)
     money = money or Dollars()
     bought, rented = _bought(ways), _rented(ways)
     return Calculator(

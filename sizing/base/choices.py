@@ -162,11 +162,5 @@ provider may take back."""
 HybridBase = Literal["on_prem", Commitment]
 """What carries the load that is always there in a hybrid: servers of one's own, or instances that are committed to."""
 
-Facility = Literal["own", "colocation"]
-"""Where servers stand: in a data centre of one's own, of which power alone is counted, or in a rented one."""
-
-Licence = Literal["none", "nvidia_ai_enterprise"]
-"""Software that is paid for by the GPU."""
-
-LeftOut = Literal["switches", "storage", "support", "capital_charge", "staff"]
+OptionalPart = Literal["switches", "storage", "support", "capital_charge", "staff"]
 """Parts of a cost beyond hardware and power, each of which can be left out."""

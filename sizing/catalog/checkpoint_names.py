@@ -12,7 +12,7 @@ from types import MappingProxyType
 from typing import Literal
 
 from sizing.catalog.files import read_yaml
-from sizing.catalog.precisions import Precision, precisions
+from sizing.catalog.precisions import WIDE_BYTES, Precision, precisions
 
 Kind = Literal["model", "size", "variant", "release", "version", "context", "format"]
 
@@ -74,7 +74,7 @@ def told_precision(marks: list[str]) -> Precision | None:
     marked = [known[_marks()[mark]] for mark in marks if mark in _marks()]
     methods = [known[_methods()[mark]] for mark in marks if mark in _methods()]
     if methods:
-        return known["int8_wo"] if any(precision.bytes == 1.0 for precision in marked) else methods[-1]
+        return known["int8_wo"] if any(1.0 <= one.bytes < WIDE_BYTES for one in marked) else methods[-1]
     if not marked:
         return None
     narrowest = min(precision.bytes for precision in marked)

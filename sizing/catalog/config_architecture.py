@@ -1,4 +1,4 @@
-"""From config.json to :class:`Architecture`: which tensors the model has, family by family."""
+"""Turns a config.json into an :class:`Architecture`: which tensors the model has, family by family."""
 
 from sizing.base.errors import InvalidModelConfig
 from sizing.catalog.config_fields import ConfigFields, checked_number, checked_whole
@@ -32,6 +32,7 @@ def architecture(fields: ConfigFields) -> Architecture:
         position_table=(fields.whole("max_context", high=10**8) or 0) if kind in families.learned_positions else 0,
         mlp_matrices=_mlp_matrices(fields, kind),
         gated_output=any(fields.flag(key) for key in ("mla_use_output_gate", "use_gqa_gate", "gated_mla"))
+        or fields.text("gating") == "per-element"
         or fields.flag("attn_output_gate", default=kind in families.gated_output),
         shared_kv=fields.flag("attention_k_eq_v"),
         latent=_latent(fields, _head_dim(fields, hidden, heads["heads"])),
@@ -44,6 +45,8 @@ def architecture(fields: ConfigFields) -> Architecture:
         attention_expert=heads["kv_heads"] * heads["head_dim"] if kind == "jetmoe" else 0,
         image_expert=_image_expert(fields),
         ngram_table=_ngram_table(fields, hidden),
+        router_inner=fields.whole("router_hidden_size", high=MAX_WIDTH) or 0,
+        visual_experts=kind in families.visual_experts,
         dense_beside_experts=any(
             fields.flag(key) for key in ("enable_moe_block", "residual_moe", "parallel_attn_mlp_res")
         )
@@ -181,6 +184,8 @@ def _heads(fields: ConfigFields, hidden: int, plan: tuple[Layer, ...]) -> dict[s
             f"config.json says {heads:,} attention heads for a width of {hidden:,}: lower the number of heads."
         )
     v_dim = fields.whole("v_head_dim", low=0, high=MAX_WIDTH) or dim
+    if family(fields) == "hymba":  # values are as wide as Mamba, with which they are averaged
+        v_dim = inner_width(fields, hidden) // heads
     global_dim = fields.whole("global_head_dim", high=MAX_WIDTH)
     if not fields.section("per_layer_config"):
         global_dim = global_dim or fields.rule("global_head_dim", model_families().global_head_dim.get(family(fields)))

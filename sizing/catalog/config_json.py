@@ -367,12 +367,15 @@ def _assumptions(fields: ConfigFields, a: Architecture) -> tuple[str, ...]:
         assumptions.append("cross-attention layers keep keys and values per image, which are not counted")
     if fields.items("hybrid_layer_ids") and fields.items("layers_block_type"):
         assumptions.append("layers with attention are those of hybrid_layer_ids")
+    if a.visual_experts:
+        assumptions.append("attention and MLP of every layer are there twice: text uses one of each, images the other")
     if any(layer.reuses_kv for layer in a.plan):
         assumptions.append("layers that reuse the keys and values of an earlier layer are counted without a KV cache")
     if any(layer.shared_weights for layer in a.plan) and a.recurrent:
         assumptions.append("blocks that several layers share are counted once, their KV cache for every layer")
     if a.recurrent:
-        assumptions.append("linear-attention and Mamba layers keep a constant state per sequence")
+        what = "convolutions of queries and keys" if kind == "zaya" else "linear-attention and Mamba layers"
+        assumptions.append(f"{what} keep a constant state per sequence")
     if a.indexer_dim:
         assumptions.append("the key cache of the sparse-attention indexer is counted with the KV cache")
     if any(layer.compress_ratio is not None for layer in a.plan):

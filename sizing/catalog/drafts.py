@@ -189,7 +189,7 @@ def _published(known: ModelDraft, depth: int) -> list[Acceptance]:
 
 
 def _nearest(published: Sequence[Acceptance], kinds: Sequence[WorkloadKind]) -> list[Acceptance]:
-    """Those of some kinds of workload with the fewest drafts: nothing is converted that was measured."""
+    """The records of some kinds of workload with the fewest drafts: nothing is converted that was measured."""
     of_kinds = [one for one in published if one.workload_kind in kinds]
     fewest = min((one.draft_tokens for one in of_kinds), default=0)
     return [one for one in of_kinds if one.draft_tokens == fewest]

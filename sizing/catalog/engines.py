@@ -44,8 +44,9 @@ class Engine:
     the sequences in flight, "" where none is documented; ``disaggregated`` the GPU families on which prefill and decode
     may be instances of their own, ``pools_of_types`` whether these may be of several GPU types, of one vendor ("any")
     or one family, "" where nothing says so; ``only_families`` those on which it is considered unless it is named, ()
-    for all; ``kernel_tables`` its name in NVIDIA's tables, "" where it was not measured; ``stands_in_for`` engines
-    outside the catalogue that run by its defaults.
+    for all, or weights are in one of its ``own_formats``; ``splits_by_layer`` whether GPUs share a model by layers, as
+    many as there are; ``kernel_tables`` its name in NVIDIA's tables, "" where it was not measured; ``stands_in_for``
+    engines outside the catalogue that run by its defaults.
     """
 
     id: str
@@ -86,6 +87,8 @@ class Engine:
     pools_of_types: Literal["", "family", "any"] = ""
     pools_of_types_source: str = ""
     only_families: tuple[str, ...] = ()
+    own_formats: tuple[str, ...] = ()
+    splits_by_layer: bool = False
     dense_short_prompts: tuple[str, ...] = ()
     sparse_source: str = ""
 
@@ -173,6 +176,7 @@ def _engine(name: str, row: dict[str, object]) -> Engine:
         "dense_short_prompts",
         "disaggregated",
         "only_families",
+        "own_formats",
         "small_families",
         "small_gpus",
         "stands_in_for",

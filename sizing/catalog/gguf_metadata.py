@@ -9,6 +9,7 @@ from typing import Any
 
 from commandline.foreign_text import shown
 from sizing.base.errors import InvalidModelConfig
+from sizing.catalog.gguf_hybrids import in_words_of_config, is_hybrid
 
 ARCHITECTURE, FILE_TYPE = "general.architecture", "general.file_type"
 
@@ -120,7 +121,7 @@ def from_gguf(config: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
     prefix = f"{name}."
     own = {key.removeprefix(prefix): value for key, value in keys.items() if key.startswith(prefix)}
     kind = _FAMILIES.get(name)
-    if kind is None:
+    if kind is None and not is_hybrid(name):
         raise InvalidModelConfig(
             f"This is the metadata of a GGUF file of the architecture “{shown(name)}”, which does not say all of its "
             "layers: use config.json of the model itself."
@@ -133,11 +134,9 @@ def from_gguf(config: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
     predicting = own.get("nextn_predict_layers")
     if type(predicting) is int and type(own["block_count"]) is int:  # which block_count includes
         own["block_count"] -= predicting
-    experts = own.get("expert_count")
-    kind = "mixtral" if experts and kind == "llama" else kind
+    own, further = (own, _further(kind, own)) if kind else in_words_of_config(name, own)
     translated = {_SAME[key]: _alike(key, value) for key, value in own.items() if key in _SAME and value is not None}
-    translated |= {"model_type": kind} | ({_EXPERTS.get(kind, "num_experts"): experts} if experts else {})
-    translated |= _latent(own) if kind == "deepseek_v3" else {}
+    translated |= further
     tokens = keys.get("tokenizer.ggml.tokens")
     if "vocab_size" not in translated and isinstance(tokens, list) and tokens:
         translated["vocab_size"] = len(tokens)
@@ -148,6 +147,14 @@ def from_gguf(config: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
     if stored not in (None, "F32", "F16", "BF16"):
         translated["quantization_config"] = {"quant_method": "gguf", "gguf_type": stored}
     return translated, ["read as the metadata of a GGUF file"]
+
+
+def _further(kind: str, own: Mapping[str, Any]) -> dict[str, Any]:
+    """What config.json says in other words than :data:`_SAME` of a model of attention alone."""
+    experts = own.get("expert_count")
+    kind = "mixtral" if experts and kind == "llama" else kind
+    routed = {_EXPERTS.get(kind, "num_experts"): experts} if experts else {}
+    return {"model_type": kind} | routed | (_latent(own) if kind == "deepseek_v3" else {})
 
 
 def _keys(config: Mapping[str, Any]) -> dict[str, Any]:

@@ -14,11 +14,11 @@ class Gpu:
     beyond the domain, and where there is no NVLink/Infinity Fabric, ``pcie_bytes_per_s`` (one direction) holds. None
     means unknown: such a value is never guessed. ``kernel_tables`` is its name in NVIDIA's kernel tables, "" where they
     have none, ``kernel_tables_engines`` the engines measured there, () for all of them. ``memory_bytes`` is what its
-    driver shows, ``visible_bytes`` what of it a program sees and engines take their fraction of, ``memory_gb`` the
-    gigabytes of its name. ``edition`` tells it from others of its product name, which
-    have prices of their own. ``module_w`` is the power of a superchip with its CPU, ``tdp_w`` what the GPU alone may
-    draw. ``market`` is whom it is made for. ``named_only`` says that it is considered only where a scenario names it:
-    older, rarer or smaller than what is bought for serving today, or not sold yet.
+    driver shows, ``visible_bytes`` what of it a program sees and engines take their fraction of, ``visible_setting``
+    what of the system gives programs all of it, ``memory_gb`` the gigabytes of its name. ``edition`` tells it from
+    others of its product name, which have prices of their own. ``module_w`` is the power of a superchip with its CPU,
+    ``tdp_w`` what the GPU alone may draw. ``market`` is whom it is made for. ``named_only`` says that it is considered
+    only where a scenario names it: older, rarer or smaller than what is bought for serving today, or not sold yet.
     ``compute_capability`` is NVIDIA's, "" for others. ``slice_of`` is the id of the card that it is a part of, "" for a
     whole one, ``slice_name`` how that is cut, and ``slices_per_card`` into how many of these.
     ``host_gpus``: of a TPU, how many a host has at most; a larger slice is of several hosts that run one program.
@@ -60,6 +60,7 @@ class Gpu:
     module_w: float | None = None
     named_only: bool = False
     visible_bytes: float | None = None
+    visible_setting: str = ""
     kernel_tables: str = ""
     kernel_tables_engines: tuple[str, ...] = ()
     slice_of: str = ""

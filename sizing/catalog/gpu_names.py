@@ -1,4 +1,4 @@
-"""From the name of an accelerator that a person or a driver writes to the catalogue entry."""
+"""Finds the catalogue entry of an accelerator by the name that a person or a driver writes."""
 
 import re
 from collections.abc import Mapping

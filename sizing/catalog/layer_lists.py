@@ -32,7 +32,15 @@ _NAMES: dict[Mixer, str] = {
 }
 MIXER_NAMES: dict[str, Mixer] = {name: mixer for mixer, names in _NAMES.items() for name in names.split()}
 
-NAME_LISTS = ("layer_types", "layer_type_list", "layers_block_type", "attention_layers", "mixer_types", "layers_type")
+NAME_LISTS = (
+    "layer_types",
+    "layer_type",
+    "layer_type_list",
+    "layers_block_type",
+    "attention_layers",
+    "mixer_types",
+    "layers_type",
+)
 """Fields with one name per layer; transformers uses the first since 4.53."""
 CYCLES = ("block_types", "_block_types", "hybrid_block_layout")
 """Fields with the names of a period that repeats over the layers (RecurrentGemma)."""
@@ -67,6 +75,8 @@ _OTHERWISE_READ = frozenset(
         *ATTENDING,
         "attn_type_list",
         "hybrid_layer_pattern",
+        "sliding_window_layout",
+        "gating_types",
         "sliding_window_layers",
         "cross_attention_layers",
         "mamba_layers",
@@ -138,12 +148,13 @@ def named(fields: ConfigFields, count: int) -> list[Mixer] | None:
     return _typed(fields)
 
 
-_IN_INKLING = {"hybrid_sliding": "sliding", "hybrid": "full"}
-"""What Inkling calls attention, beside which its layers have convolutions: no Mamba stands in them."""
+_BESIDE_CONVOLUTIONS = {"hybrid_sliding": "sliding", "hybrid": "full"}
+"""What Inkling and ZAYA call attention, beside which their layers have convolutions: no Mamba stands in them."""
 
 
 def _all_named(fields: ConfigFields, key: str, names: list[Any]) -> list[Mixer]:
-    own = _IN_INKLING if family(fields).startswith("inkling") else {}
+    own = _BESIDE_CONVOLUTIONS if family(fields).startswith(("inkling", "zaya")) else {}
+    own = {"h": "hybrid"} if family(fields) == "hymba" else own
     return [_mixer(key, own.get(name, name) if isinstance(name, str) else name) for name in names]
 
 
@@ -179,6 +190,8 @@ def placed(fields: ConfigFields, count: int) -> list[Mixer] | None:
 
 def _others(fields: ConfigFields) -> Mixer:
     """What the layers do that a list of attending layers leaves out."""
+    if family(fields) in model_families().parallel_mamba:
+        return "sliding" if fields.given("sliding_window") else "full"
     if fields.given("conv_L_cache"):
         return "conv"
     if any(fields.given(key) for key in ("mamba_d_state", "ssm_state_size", "mamba_n_heads", "mamba_num_heads")):
@@ -213,8 +226,9 @@ def by_rule(fields: ConfigFields, count: int) -> list[Mixer] | None:
         return ["full" if kind else "linear" for kind in fields.items("attn_type_list")]
     if fields.items("sliding_window_layers"):
         return ["sliding" if i in fields.items("sliding_window_layers") else "full" for i in range(count)]
-    if fields.items("hybrid_layer_pattern"):
-        return ["sliding" if kind else "full" for kind in fields.items("hybrid_layer_pattern")]
+    flags = fields.items("hybrid_layer_pattern") or fields.items("sliding_window_layout")
+    if flags:
+        return ["sliding" if kind else "full" for kind in flags]
     step = fields.whole("mamba_step", high=MAX_LAYERS)
     if step:
         return _plamo(fields, count, step)

@@ -15,6 +15,8 @@ from sizing.catalog.layer_lists import (
     MAX_LAYERS,
     MIXER_READERS,
     Mixer,
+    named,
+    placed,
     refuse_unknown_lists,
     refuse_unplaced_state,
     state_alone,
@@ -91,7 +93,7 @@ def _mixers(fields: ConfigFields, count: int) -> list[Mixer]:
     if kind in model_families().attention_free or state_alone(fields):
         return ["linear" if kind.startswith("rwkv") else "mamba"] * count
     if kind in model_families().parallel_mamba:
-        return ["hybrid"] * count
+        return _beside_state(fields, count)
     if kind == "zamba" and not any(fields.items(key) for key in ("layers_block_type", "layer_types")):
         period = fields.whole("attn_layer_period", high=MAX_LAYERS) or 6
         offset = fields.whole("attn_layer_offset", low=0, high=MAX_LAYERS) or 0
@@ -107,11 +109,26 @@ def _mixers(fields: ConfigFields, count: int) -> list[Mixer]:
     return ["cross" if i in crossing else mixer for i, mixer in enumerate(mixers)]
 
 
+def _beside_state(fields: ConfigFields, count: int) -> list[Mixer]:
+    """What attends in layers that all keep a constant state, too: everything, or a window where the file says it."""
+    listed = named(fields, count) or ["hybrid"] * count
+    strange = next((mixer for mixer in listed if mixer not in ("full", "sliding", "hybrid")), None)
+    if strange:
+        raise InvalidModelConfig(
+            f"config.json lists layers that are {strange} alone among those with attention and a constant state side "
+            "by side, which is not understood: give the size of the model instead."
+        )
+    places = placed(fields, count) or ["full"] * count
+    return [at if mixer == "hybrid" else mixer for mixer, at in zip(listed, places, strict=False)]
+
+
 def _layer(fields: ConfigFields, mixer: Mixer, mlp: Mlp) -> Layer:
     """A layer of this kind: in Zamba only layers that apply the shared block have attention and an MLP."""
     zamba = family(fields) in model_families().shared_blocks
     if mixer == "hybrid":
         return Layer(mixer="full", mlp=mlp, mamba_beside=True, shared_weights=zamba)
+    if family(fields) in model_families().parallel_mamba:
+        return Layer(mixer=mixer, mlp=mlp, mamba_beside=True)
     alone = zamba or family(fields) in model_families().attention_free or state_alone(fields)
     return Layer(mixer=mixer, mlp="none" if alone else mlp)
 
@@ -197,15 +214,26 @@ def _reusing_kv(fields: ConfigFields, plan: list[Layer]) -> tuple[Layer, ...]:
     shared = fields.whole("num_kv_shared_layers", low=0, high=MAX_LAYERS) or 0
     first = len(plan) // 2 + 2 if family(fields) in model_families().decoder_decoder else len(plan) - shared
     wide = 2 * (fields.whole("intermediate_size") or 0) if fields.flag("use_double_wide_mlp") else None
+    followers = _followers(fields, len(plan))
     factor = fields.whole("cla_share_factor", high=MAX_LAYERS) or 1
     if not fields.flag("use_cla", default=fields.raw("use_cla") is None):
         factor = 1
     return tuple(
         replace(layer, reuses_kv=True, mlp_width=(wide if i >= first else None) or layer.mlp_width)
-        if i >= first or i % factor
+        if i >= first or i % factor or i in followers
         else layer
         for i, layer in enumerate(plan)
     )
+
+
+def _followers(fields: ConfigFields, count: int) -> set[int]:
+    """Layers that use keys and values of the first of their ``kv_reuse_group`` (HymbaModel of its own code)."""
+    groups, every = fields.items("kv_reuse_group"), fields.whole("kv_reuse_every_i_layer", low=-1, high=MAX_LAYERS) or 0
+    if any(not isinstance(group, list) or not all(isinstance(i, int) for i in group) for group in groups):
+        reject("kv_reuse_group", groups, "lists of places of layers, from 0")
+    if every > 0 and not groups:
+        return {i for i in range(count) if i % every}
+    return {i for group in groups for i in group[1:]}
 
 
 def _from_blocks(fields: ConfigFields) -> tuple[Layer, ...] | None:

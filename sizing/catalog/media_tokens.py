@@ -58,13 +58,15 @@ class Pictured:
 
 @dataclass(frozen=True, kw_only=True)
 class SoundRule:
-    """How a family turns sound into tokens: by seconds, or by chunks of which a begun one is whole."""
+    """How a family turns sound into tokens: by seconds, or by chunks of which a begun one is whole. Rows of one chunk
+    attend to each other, or of ``window_s`` seconds, or all."""
 
     source: str
     frames: float
     classes: tuple[str, ...] = ()
     models: tuple[str, ...] = ()
     chunk_s: float = 0.0
+    window_s: float = 0.0
     chunk_tokens: int = 0
     second_tokens: float = 0.0
     most_tokens: int = 0

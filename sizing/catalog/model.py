@@ -50,8 +50,9 @@ class Model:
     ``norm_collectives`` are the collectives of a step under tensor parallelism for query and key norms that span all
     heads, whose mean square the ranks must put together before attention. With ``parallel_blocks`` attention and
     MLP of a layer are added before one all-reduce instead of two. ``params_lookup`` of the total are embeddings that
-    layers look up, beside the input embeddings. ``hf_architecture`` is the first class that config.json names in
-    ``architectures``, by which serving engines decide whether they run the model; "" where it is unknown.
+    layers look up, beside the input embeddings, and weights that images alone use. ``hf_architecture`` is the first
+    class that config.json names in ``architectures``, by which serving engines decide whether they run the model; ""
+    where it is unknown.
     ``published_formats`` are the weight formats (ids in ``precisions.yaml``) in which checkpoints are published,
     ``native_precision`` first; ``stored_bytes`` are the bytes of all weights in some of them, (format, bytes), where
     the checkpoint's own index or configuration tells them: modules left in 16 bit are in it.

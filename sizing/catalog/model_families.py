@@ -23,6 +23,7 @@ class ModelFamilies:
     always_sliding: frozenset[str]
     attention_free: frozenset[str]
     parallel_mamba: frozenset[str]
+    visual_experts: frozenset[str]
     shared_blocks: frozenset[str]
     doubled_layers: frozenset[str]
     decoder_decoder: frozenset[str]

@@ -36,6 +36,8 @@ class Architecture:
     ``attention_expert`` is the width of query and output of one expert that attends (JetMoE: keys and values are common
     to them); ``image_expert`` that of experts of their own for images, of which no token of text uses one.
     ``ngram_table`` are weights looked up by the tokens before this one (LongCat-Flash-Lite, Qwen3.8-Flash-Next).
+    ``router_inner`` is the width of a router with an MLP, which chooses among one more that computes nothing (ZAYA);
+    else 0. ``visual_experts``: attention and MLP are there a second time, for images alone (CogVLM).
     ``layer_input`` is the width of an embedding of its own that each layer adds, from a table of ``layer_input_vocab``.
     """
 
@@ -78,6 +80,8 @@ class Architecture:
     attention_expert: int = 0
     image_expert: int = 0
     ngram_table: float = 0.0
+    router_inner: int = 0
+    visual_experts: bool = False
 
 
 def attention_params(a: Architecture, layer: Layer) -> float:
@@ -144,7 +148,8 @@ def mlp_params(a: Architecture, layer: Layer) -> float:
         return dense
     latent = 2 * a.hidden * a.expert_hidden if a.expert_hidden != a.hidden else 0
     shared = a.mlp_matrices * a.hidden * a.shared_intermediate
-    routed = a.experts * (expert_params(a) + a.hidden)
+    router = a.router_inner * (a.hidden + 2 * a.router_inner + a.experts + 1) or a.experts * a.hidden
+    routed = a.experts * expert_params(a) + router
     return routed + shared + latent + image_expert_params(a) + (dense if a.dense_beside_experts else 0.0)
 
 
@@ -174,8 +179,9 @@ def total_params(a: Architecture) -> float:
 
 
 def lookup_params(a: Architecture) -> float:
-    """Weights of the per-layer embeddings and of n-grams: looked up, not multiplied."""
-    return float(a.layer_input_vocab * a.layer_input * len(a.plan)) + a.ngram_table
+    """Weights that no token of text multiplies: the per-layer embeddings and n-grams, looked up, and visual experts."""
+    twice = sum(attention_params(a, layer) + mlp_params(a, layer) for layer in a.plan) if a.visual_experts else 0.0
+    return float(a.layer_input_vocab * a.layer_input * len(a.plan)) + a.ngram_table + twice
 
 
 def active_params(a: Architecture) -> float:

@@ -5,13 +5,14 @@ Sources: transformers.utils.quantization_config 5.24, vLLM 0.33.0 (model_executo
 NVIDIA ModelOpt and AutoRound, as their checkpoints write it.
 """
 
-import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 from commandline.foreign_text import shown
 from sizing.base.errors import InvalidModelConfig
-from sizing.catalog.config_fields import checked_number
+from sizing.catalog.codebook_methods import aqlm, exllama, spqr, vptq
+from sizing.catalog.torchao_methods import torchao
 from sizing.catalog.weight_schemes import (
     BITS_KEYS,
     FP8,
@@ -27,6 +28,7 @@ from sizing.catalog.weight_schemes import (
     bitnet,
     bits_of,
     fixed,
+    four_over_six,
     fp_quant,
     gguf,
     group_of,
@@ -48,7 +50,13 @@ _LEFT_KEYS = (
 """What methods call the list of modules that stay in 16 bit."""
 _MODES = {"mxfp4": MXFP4, "nvfp4": NVFP4, "mxfp8": MXFP8}
 """What MLX calls its floating-point formats; without a mode its weights are whole numbers."""
+_MLX_ENDS = {
+    "head": ("lm_head", "language_model.lm_head"),
+    "embeddings": ("model.embed_tokens", "language_model.model.embed_tokens"),
+}
 _MOST_PATTERNS = 50_000
+_OF_EXPRESSIONS = frozenset("*+?^$()[]{}|\\")
+"""Characters by which vLLM 0.33 knows an expression among AutoRound's names (quantization/inc)."""
 _NEARLY_A_BYTE = 0.97
 _SPARSE = "weights are stored sparsely: counted as if they were not, which is too many"
 
@@ -74,7 +82,19 @@ def quantisation(section: Section) -> Quantisation | None:
     nearest = (
         f"weights of {read.main.bytes * 8:.3g} bit, scales included, count as INT8 weight-only, the next wider format"
     )
-    return replace(read, left=tuple(_left(section)[:_MOST_PATTERNS]), notes=(*read.notes, *([nearest] if odd else [])))
+    notes = (*read.notes, *([nearest] if odd else []), *_of_cache(section))
+    return replace(read, left=tuple(_left(section)[:_MOST_PATTERNS]), notes=notes)
+
+
+def _of_cache(section: Section) -> tuple[str, ...]:
+    """That keys and values have scales of their own, which vLLM then keeps in 8 bit or less unless told otherwise
+    (0.33: Attention of compressed-tensors, resolve_kv_cache_dtype_string of ModelOpt)."""
+    algorithm, scheme = section.get("kv_cache_quant_algo"), section.get("kv_cache_scheme")
+    bits = bits_of(scheme) if isinstance(scheme, Mapping) else None
+    kind = algorithm if isinstance(algorithm, str) else {8.0: "FP8", 4.0: "NVFP4"}.get(bits or 0.0)
+    if not kind:
+        return ()
+    return (f"the checkpoint scales its KV cache for {shown(kind)}, in which vLLM keeps it: choose that KV format",)
 
 
 def _cache_alone(section: Section) -> bool:
@@ -105,11 +125,37 @@ def _by_bits(section: Section, method: str) -> Quantisation:
         )
     if bits > 8:
         return Quantisation(main=WIDE, notes=(f"quantization_config says {bits:g} bits: 16-bit weights",))
-    known = method in ("", "mlx", "rtn", "bitblas", "ipex", "marlin", "inc", "moe-wna16", "sinq")
-    if isinstance(section.get("mode"), str) and section["mode"] in _MODES:  # MLX
-        return Quantisation(main=_MODES[section["mode"]])
+    if method in ("", "mlx"):
+        return _mlx(section)
+    known = method in ("rtn", "bitblas", "ipex", "marlin", "inc", "moe-wna16", "sinq", "metal")
     note = () if known else (f"quantisation “{shown(method)}” is not known: {bits:g}-bit weights as its bits say",)
     return Quantisation(main=weights_of_bits(bits, group_of(section)), notes=note)
+
+
+def _mlx(section: Section) -> Quantisation:
+    """MLX, which names no method: embeddings and head are quantised, too, and modules may have numbers of their own.
+
+    A module beside ``bits`` has a section with other numbers, or ``false`` where it stays in 16 bit.
+    """
+    main = _mlx_scheme(section)
+    listed = tuple(
+        (name, _mlx_scheme({**section, **one} if "mode" not in one else one) if isinstance(one, Mapping) else WIDE)
+        for name, one in list(section.items())[:_MOST_PATTERNS]
+        if one is False or (isinstance(one, Mapping) and bits_of(one) is not None)
+    )
+    named = dict(listed)
+    ends = {part: next((named[name] for name in names if name in named), main) for part, names in _MLX_ENDS.items()}
+    return Quantisation(main=main, listed=listed, head=ends["head"], embeddings=ends["embeddings"])
+
+
+def _mlx_scheme(section: Section) -> Scheme:
+    """Floating-point formats by their mode, whole numbers with a scale and a bias of 16 bit for each group."""
+    mode = section.get("mode")
+    if isinstance(mode, str) and mode in _MODES:
+        return _MODES[mode]
+    bits, group = bits_of(section) or 4.0, group_of(section)
+    scheme = weights_of_bits(bits, group)
+    return replace(scheme, bytes=bits / 8 + 4 / group) if group > 0 else scheme
 
 
 def _integer(method: str) -> Callable[[Section], Quantisation]:
@@ -121,21 +167,37 @@ def _integer(method: str) -> Callable[[Section], Quantisation]:
         head = main if section.get("lm_head") is True or section.get("quant_lm_head") is True else None
         unsaid = bits_of(section) is None
         notes = (f"quantization_config says {method.upper()} without bits: taken as 4-bit weights",) if unsaid else ()
-        return Quantisation(main=main, listed=_exceptions(section, main, group, method), head=head, notes=notes)
+        listed = _exceptions(section, main, group, method)
+        only = section.get("modules_in_block_to_quantize")
+        parts = only if isinstance(only, list) else []
+        names = [str(name) for part in parts for name in (part if isinstance(part, list) else [part])]
+        return Quantisation(
+            main=main,
+            holds="listed" if names else "all",
+            listed=(*listed, *((name, main) for name in names)),
+            head=head,
+            notes=notes,
+        )
 
     return read
 
 
 def _exceptions(section: Section, main: Scheme, group: int, method: str) -> tuple[tuple[str, Scheme], ...]:
-    """``dynamic`` of GPTQModel ("-:" leaves, "+:" changes modules by expression), ``extra_config`` of AutoRound."""
+    """``dynamic`` of GPTQModel ("-:" leaves, "+:" changes modules by expression), ``extra_config`` of AutoRound.
+
+    AutoRound writes names, or expressions that are searched for.
+    """
     listed: list[tuple[str, Scheme]] = []
     for key, is_regex in (("dynamic", True), ("extra_config", False)):
         entries = section.get(key)
         for pattern, change in entries.items() if isinstance(entries, Mapping) else ():
             bits = bits_of(change) if isinstance(change, Mapping) else None
-            scheme = main if bits is None else WIDE if bits > 8 else weights_of_bits(bits, group, method=method)
+            own = group_of(change) or group if isinstance(change, Mapping) else group
+            scheme = main if bits is None else WIDE if bits > 8 else weights_of_bits(bits, own, method=method)
             sign, _, rest = str(pattern).partition(":")
             bare = rest if sign in ("+", "-") else str(pattern)
+            if not is_regex and set(bare) & _OF_EXPRESSIONS:
+                bare = f"re:.*(?:{bare.removeprefix('.*')})"
             listed.append((f"re:{bare}" if is_regex else bare, WIDE if sign == "-" else scheme))
     return tuple(listed)
 
@@ -183,58 +245,6 @@ def _hqq_scheme(holder: object) -> Scheme | None:
     return None if bits is None or not isinstance(params, Mapping) else weights_of_bits(min(bits, 8), group_of(params))
 
 
-def _aqlm(section: Section) -> Quantisation:
-    """AQLM: codes of so many bits for each group of weights."""
-    bits, books, group = (
-        checked_number(key, section.get(key, unsaid), 1, 1024)
-        for key, unsaid in (("nbits_per_codebook", 16), ("num_codebooks", 1), ("in_group_size", 8))
-    )
-    return Quantisation(main=weights_of_bits(min(8.0, max(1.0, bits * books / group))))
-
-
-def _exllama(section: Section) -> Quantisation:
-    """EXL2, EXL3: any number of bits on average, those of the head apart."""
-    bits, head = (checked_number(key, section.get(key, 4), 1, 16) for key in ("bits", "head_bits"))
-    return Quantisation(
-        main=weights_of_bits(min(bits, 8.0)), head=weights_of_bits(min(head, 8.0)) if head <= 8 else None
-    )
-
-
-def _torchao(section: Section) -> Quantisation:
-    """torchao: the class of the configuration, as a text or as ``_type`` of ``default``."""
-    kind = section.get("quant_type")
-    default = kind.get("default", kind) if isinstance(kind, Mapping) else kind
-    named = str(default.get("_type", "") if isinstance(default, Mapping) else default or "").lower().replace("_", "")
-    data = default.get("_data", {}) if isinstance(default, Mapping) else section.get("quant_type_kwargs", {})
-    data = data if isinstance(data, Mapping) else {}
-    modules = data.get("module_fqn_to_config")
-    if isinstance(modules, Mapping) and isinstance(modules.get("_default"), Mapping):
-        return _torchao({"quant_type": {"default": modules["_default"]}})
-    granularity = data.get("weight_granularity")
-    inner = granularity.get("_data", {}) if isinstance(granularity, Mapping) else {}
-    group = group_of(data) or group_of(inner if isinstance(inner, Mapping) else {})
-    typed = next((data[key] for key in ("weight_dtype", "dtype") if data.get(key) is not None), "")
-    width = re.search(r"int(\d)", str(typed.get("_data", "")) if isinstance(typed, Mapping) else str(typed))
-    w4a8 = Scheme(precision="w4a8_awq", bytes=0.5 + 2 / max(group, 32))
-    for mark, scheme in (
-        ("nvfp4", NVFP4),
-        ("mxfp8", MXFP8),
-        ("mx", MXFP4),
-        ("float8dynamicactivationint4", Scheme(precision="w4a8_awq", bytes=0.5 + 2 / max(group, 128))),
-        ("int8dynamicactivationint4", w4a8),
-        ("int8dynamicactivationintx", w4a8 if width and width[1] == "4" else None),
-        ("int8dynamicactivation", INT8),
-        ("float8", FP8),
-        ("int8", INT8_WO),
-        ("int4", weights_of_bits(4, group or 128)),
-        ("uintx", weights_of_bits(max(1.0, float(width[1])), group or 64) if width else None),
-        ("intx", weights_of_bits(max(1.0, float(width[1])), group or 64) if width else None),
-    ):
-        if scheme and (named.startswith(mark) or (mark == "mx" and "mx" in named)):
-            return Quantisation(main=scheme)
-    return _by_bits(section, f"torchao {named}".strip())
-
-
 def _quanto(section: Section) -> Quantisation:
     named = str(section.get("weights", "int8")).lower()
     if "float8" in named:
@@ -248,6 +258,9 @@ def _quark(section: Section) -> Quantisation:
     """AMD Quark: ``global_quant_config.weight`` and exceptions by pattern in ``layer_quant_config``."""
     overall = section.get("global_quant_config")
     main = _quark_scheme(overall if isinstance(overall, Mapping) else section)
+    by_type = section.get("layer_type_quant_config")
+    for kind, one in by_type.items() if isinstance(by_type, Mapping) else ():
+        main = _quark_scheme(one) if "linear" in str(kind).lower() and isinstance(one, Mapping) else main
     listed = section.get("layer_quant_config")
     by_layer = listed.items() if isinstance(listed, Mapping) else ()
     return Quantisation(
@@ -281,6 +294,8 @@ def _deepspeed(section: Section) -> Quantisation:
     return Quantisation(main=replace(FP8 if bits >= 8 else INT8_WO, bytes=bits / 8))
 
 
+_USUAL_GROUP = 128
+"""Weights that share a scale in INT4 of ModelOpt (INT4_AWQ_CFG)."""
 _ALGORITHMS = (
     ("w4a16_nvfp4", NVFP4),
     ("nvfp4", NVFP4),
@@ -288,9 +303,9 @@ _ALGORITHMS = (
     ("mxfp4", MXFP4),
     ("mxfp8", MXFP8),
     ("w4a8_nvfp4", NVFP4),
-    ("w4a8", Scheme(precision="w4a8_awq", bytes=0.5 + 2.5 / 128)),
-    ("w4a16", Scheme(precision="int4_awq", bytes=0.5 + 2.5 / 128)),
-    ("int4", Scheme(precision="int4_awq", bytes=0.5 + 2.5 / 128)),
+    ("w4a8", Scheme(precision="w4a8_awq", bytes=0.5 + 2.5 / _USUAL_GROUP)),
+    ("w4a16", Scheme(precision="int4_awq", bytes=0.5 + 2.5 / _USUAL_GROUP)),
+    ("int4", Scheme(precision="int4_awq", bytes=0.5 + 2.5 / _USUAL_GROUP)),
     ("w8a16", INT8_WO),
     ("w8a8_sq", INT8),
     ("int8", INT8),
@@ -306,18 +321,26 @@ def algorithm(name: str) -> Scheme | None:
     return next((scheme for mark, scheme in _ALGORITHMS if lower.startswith(mark)), None)
 
 
+def _grouped_algorithm(name: str, section: Section) -> Scheme | None:
+    """The format of an algorithm with the group that the file says where it is one of INT4, whose usual one is 128."""
+    scheme, group = algorithm(name), group_of(section)
+    if scheme is None or group in (0, _USUAL_GROUP) or scheme.precision not in ("int4_awq", "w4a8_awq"):
+        return scheme
+    return replace(scheme, bytes=0.5 + 2.5 / group)
+
+
 def _modelopt(section: Section) -> Quantisation:
     """ModelOpt: one algorithm for all layers, or MIXED_PRECISION with one for each of ``quantized_layers``."""
     name = str(section.get("quant_algo") or "")
     layers = section.get("quantized_layers")
     if isinstance(layers, Mapping) and layers:
         listed = tuple(
-            (str(module), algorithm(str(one.get("quant_algo", ""))) or WIDE)
+            (str(module), _grouped_algorithm(str(one.get("quant_algo", "")), one) or WIDE)
             for module, one in list(layers.items())[:_MOST_PATTERNS]
             if isinstance(one, Mapping)
         )
         return Quantisation(main=listed[0][1] if listed else WIDE, holds="listed", listed=listed)
-    scheme = algorithm(name) or ({"modelopt-fp4": NVFP4}.get(_method(section)) if not name else None)
+    scheme = _grouped_algorithm(name, section) or ({"modelopt-fp4": NVFP4}.get(_method(section)) if not name else None)
     if scheme is None:
         raise InvalidModelConfig(
             f"config.json is quantised by ModelOpt with quant_algo “{shown(name)}”, which tells no format: looked "
@@ -341,8 +364,16 @@ def _grouped(section: Section) -> Quantisation:
         main=everywhere or listed[0][1],
         holds="all" if everywhere else "listed",
         listed=listed[:_MOST_PATTERNS],
+        head=_end(schemes, "lm_head") or (everywhere if section.get("ignore") == [] else None),
+        embeddings=_end(schemes, "embed_tokens") or next((s for targets, s in schemes if "Embedding" in targets), None),
         notes=(_SPARSE,) if packed else (),
     )
+
+
+def _end(schemes: Sequence[tuple[list[Any], Scheme]], name: str) -> Scheme | None:
+    """The format of the head or the embeddings where a group of layers names them, unless to leave them out."""
+    named = ((scheme, str(target)) for targets, scheme in schemes for target in targets)
+    return next((scheme for scheme, target in named if name in target and "(?!" not in target), None)
 
 
 def _group_scheme(group: Section) -> Scheme:
@@ -371,15 +402,16 @@ _READERS: Mapping[str, Callable[[Section], Quantisation]] = {
     **dict.fromkeys(("bitsandbytes", "bnb"), _bitsandbytes),
     **dict.fromkeys(("hqq", "hqq-marlin"), _hqq),
     **dict.fromkeys(("fp8", "fbgemm-fp8", "finegrained-fp8", "ptpc-fp8", "w8a8-fp8"), fixed(FP8)),
-    **dict.fromkeys(("exl2", "exl3"), _exllama),
+    **dict.fromkeys(("exl2", "exl3"), exllama),
     **dict.fromkeys(("eetq", "tpu-int8"), fixed(INT8_WO)),
     **dict.fromkeys(("w8a8-int8", "blockwise-int8"), fixed(INT8)),
     **dict.fromkeys(("w4afp8", "qoq", "qserve"), fixed(Scheme(precision="w4a8_awq", bytes=0.5 + 2 / 128))),
     **dict.fromkeys(("modelopt", "modelopt-fp4", "modelopt-mixed", "modelopt-mxfp8"), _modelopt),
-    **dict.fromkeys(("vptq", "quip"), of_bits(2)),
-    "aqlm": _aqlm,
+    "quip": of_bits(2),
+    "vptq": vptq,
+    "aqlm": aqlm,
     "quark": _quark,
-    "torchao": _torchao,
+    "torchao": torchao,
     "quanto": _quanto,
     "bitnet": bitnet,
     "mxfp4": fixed(MXFP4, "experts"),
@@ -389,5 +421,6 @@ _READERS: Mapping[str, Callable[[Section], Quantisation]] = {
     "petit-nvfp4": fixed(NVFP4),
     "experts-int8": fixed(INT8_WO, "experts"),
     "higgs": of_bits(4),
-    "spqr": of_bits(3),
+    "spqr": spqr,
+    "fouroversix": four_over_six,
 }

@@ -1,12 +1,15 @@
 """Layers with a constant state instead of a KV cache: Gated DeltaNet, KDA, Mamba 1 and 2, lightning attention, short
-convolutions, RWKV, gated linear recurrence.
+convolutions, RWKV, xLSTM, gated linear recurrence; and what of a constant state stands beside attention (Hymba, ZAYA).
 
 State = recurrent matrix + convolution window, in values per layer and sequence. Shapes as in the modelling code of
 transformers 5.23 (qwen3_next, nemotron_h, jamba), moonshotai Kimi-Linear and MiniMax-Text-01.
 """
 
+import math
+from dataclasses import replace
+
 from sizing.base.errors import InvalidModelConfig
-from sizing.catalog.config_fields import ConfigFields, checked_whole
+from sizing.catalog.config_fields import ConfigFields, checked_number, checked_whole, reject
 from sizing.catalog.model_families import family
 from sizing.catalog.parameter_count import Recurrent
 
@@ -19,8 +22,14 @@ def recurrent_mixer(fields: ConfigFields, hidden: int, heads: int, kinds: frozen
     kind = family(fields)
     if "conv" in kinds:
         return _short_convolution(fields, hidden)
+    if kind == "rwkv7":
+        return _rwkv7(fields, hidden)
     if kind.startswith("rwkv"):
         return _rwkv(fields, hidden, kind)
+    if kind == "xlstm":
+        return _xlstm(fields, hidden)
+    if kind == "zaya":
+        return _compressed_convolution(fields, hidden, heads)
     if fields.given("lru_width") or kind == "recurrent_gemma":
         return _gated_linear_recurrence(fields, hidden, heads)
     if fields.whole("linear_num_value_heads"):
@@ -32,7 +41,10 @@ def recurrent_mixer(fields: ConfigFields, hidden: int, heads: int, kinds: frozen
     if _is_second(fields, kind):
         return _mamba2(fields, hidden)
     if kind in _FIRST_MAMBA or fields.whole("mamba_d_state") or "ssm_cfg" in fields.inner:
-        return _mamba1(fields, hidden)
+        mamba = _mamba1(fields, hidden)
+        # In Hymba attention and Mamba are as wide and have one output projection, which is counted with attention.
+        shared = inner_width(fields, hidden) * hidden if kind == "hymba" else 0
+        return replace(mamba, params=mamba.params - shared)
     if "mamba" in kinds:
         raise InvalidModelConfig(
             "config.json has Mamba layers but not the size of their state: looked for mamba_d_state, ssm_state_size, "
@@ -83,9 +95,67 @@ def _rwkv(fields: ConfigFields, hidden: int, kind: str) -> Recurrent:
     width = fields.whole("attention_hidden_size", high=WIDE) or hidden
     inner = fields.whole("intermediate_size") or (4 * hidden if first else int(3.5 * hidden) // 32 * 32)
     mixing = (4 if first else 5) * hidden * width + 2 * hidden * inner + hidden * hidden
+    if kind == "rwkv6":  # low-rank shifts of five vectors and of decay, wider in the 7B model
+        mixing += 2 * hidden * (5 * 64 + 128 if hidden == 4096 else 5 * 32 + 64)
     head = fields.whole("head_size", high=WIDE) or 64
     state = 5 * hidden if first else hidden * head + 2 * hidden
     return Recurrent(params=float(mixing), state=float(state), convolution=0.0 if first else 2.0 * hidden)
+
+
+def _rwkv7(fields: ConfigFields, hidden: int) -> Recurrent:
+    """RWKV 7: four square projections, low-rank ones of decay, gate, learning rate and, behind the first layer, of the
+    value; channel mixing of two matrices. A matrix a head and two shifted tokens are kept.
+
+    Source: RWKV7Attention and RWKV7FeedForward of flash-linear-attention 0.6.0; ranks that a file leaves out are those
+    of conversion/rwkv.py of llama.cpp.
+    """
+    if fields.section("attn"):
+        reject("attn", fields.section("attn"), "null, since RWKV 7 with layers of attention is not understood")
+    unlike = [width for width in fields.items("value_dim") if width != hidden]
+    if unlike:
+        reject("value_dim", unlike[0], f"the width of the model, {hidden:,}, for every layer")
+    root, steep = math.sqrt(hidden), hidden**0.8
+    unsaid = {"decay": 1.8 * root, "a": 1.8 * root, "v": 1.3 * root, "gate": 0.6 * steep}
+    ranks = {
+        name: fields.whole(f"{name}_low_rank_dim", high=WIDE) or 32 * max(1, round(rank / 32))
+        for name, rank in unsaid.items()
+    }
+    inner = fields.whole("intermediate_size") or 32 * math.ceil((fields.whole("hidden_ratio") or 4) * hidden / 32)
+    layers = fields.needed("layers")
+    low = sum(ranks.values()) - ranks["v"] / layers
+    head = fields.whole("head_dim", high=WIDE) or fields.whole("head_size", high=WIDE) or 64
+    return Recurrent(
+        params=4 * hidden**2 + 2 * hidden * (low + inner), state=hidden * head + 2.0 * hidden, convolution=2.0 * hidden
+    )
+
+
+def _xlstm(fields: ConfigFields, hidden: int) -> Recurrent:
+    """xLSTM 7B: query, key, value, output gate and output, two gates a head, and a gated MLP; a matrix, a vector and a
+    number a head are kept (xLSTMLayer, xLSTMFeedForward and xLSTMCache of transformers 5.24.0)."""
+    heads = fields.needed("heads", high=WIDE)
+
+    def wide(key: str, unsaid: float) -> float:
+        given = fields.raw(key)
+        return hidden * checked_number(key, unsaid if given is None else given, 0.01, 100)
+
+    keys, values = int(wide("qk_dim_factor", 0.5)), int(wide("v_dim_factor", 1.0))
+    multiple = fields.whole("ffn_round_up_to_multiple_of", high=WIDE) or 64
+    inner = int((wide("ffn_proj_factor", 2.667) + multiple - 1) // multiple * multiple)
+    params = hidden * (2 * keys + 3 * values + 2 * heads + 3 * inner)
+    return Recurrent(params=float(params), state=float(keys * values // heads + keys + heads))
+
+
+def _compressed_convolution(fields: ConfigFields, hidden: int, heads: int) -> Recurrent:
+    """ZAYA (CCA, arXiv 2510.04476): queries and keys pass a convolution of each channel and one within each head; the
+    last of them are kept beside the KV cache, and the last token, of which half of every value is made.
+
+    Source: ZayaCCAProjection of transformers 5.24.0; what an engine keeps: src/models/zaya.cpp for llama.cpp.
+    """
+    dim, kv_heads = fields.needed("head_dim", high=WIDE), fields.whole("kv_heads", high=WIDE) or heads
+    channels = (heads + kv_heads) * dim
+    each, grouped = (fields.whole(key, high=1000) or 2 for key in ("cca_time0", "cca_time1"))
+    window = float(channels * (each + grouped - 2) + hidden)
+    return Recurrent(params=float(channels * (each + dim * grouped)), state=window, convolution=window)
 
 
 def _gated_linear_recurrence(fields: ConfigFields, hidden: int, heads: int) -> Recurrent:

@@ -41,6 +41,9 @@ _MATRICES = {
 """Matrices of an MLP, and how else families call them (Mixtral, MiniMax, OPT, GPT-2, GPT-NeoX, Falcon, Grok)."""
 
 
+_HEADS = ("lm_head", "language_model.lm_head", "model.lm_head", "model.language_model.lm_head", "thinker.lm_head")
+"""How checkpoints call the output layer; a list of modules that stay in 16 bit may name any of them."""
+
 _BESIDE_LANGUAGE = re.compile(r"vision|visual|image|audio|speech|sound|talker|code2wav|token2wav|mtp|draft|eagle")
 """What stands before the layers of an encoder, of speech or of a draft, whose numbers are also those of layers here."""
 
@@ -78,7 +81,7 @@ def stored_weights(a: Architecture, quantised: Quantisation) -> StoredWeights:
         total += module.params * scheme.bytes
     embeddings, head = a.vocab * a.hidden, 0 if a.tied else a.vocab * a.hidden
     rest = max(0.0, total_params(a) - inside - embeddings - head)
-    head_bytes = WIDE.bytes if quantised.head is None or left.match(("lm_head",)) else quantised.head.bytes
+    head_bytes = WIDE.bytes if quantised.head is None or left.match(_HEADS) else quantised.head.bytes
     narrow = {name: params for name, params in by_format.items() if name != WIDE.precision}
     return StoredWeights(
         precision=max(narrow, key=lambda name: narrow[name]) if narrow else quantised.main.precision,

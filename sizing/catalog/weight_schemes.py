@@ -1,6 +1,5 @@
 """How weights are stored: a format with its bytes, and which modules of a checkpoint have it."""
 
-import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -72,10 +71,14 @@ def bits_of(section: Section) -> float | None:
     return None if key is None else checked_number(key, section[key], 1, 16)
 
 
+_LARGEST_GROUP = 1 << 20
+"""Weights that share a scale, at most. Chosen: more than a row of any model has."""
+
+
 def group_of(section: Section) -> int:
     """Weights that share a scale; 0 where a section says none."""
     size = next((section[key] for key in ("group_size", "q_group_size") if section.get(key) is not None), 0)
-    return int(size) if isinstance(size, int | float) and math.isfinite(size) else 0
+    return int(size) if isinstance(size, int | float) and abs(size) <= _LARGEST_GROUP else 0
 
 
 def fixed(main: Scheme, holds: Holds = "all") -> Callable[[Section], Quantisation]:
@@ -115,7 +118,7 @@ _BESIDE_EXPERTS = r"re:.*(self_attn|shared_expert|mlp\.(gate|up|down)_proj).*"
 BITS_OF_Q4 = 4.9
 """Bits of a weight of Q4_K_M with its mixture, up to which a file counts as one."""
 _GGUF_FORMATS = {"Q4_K_M": "q4_k_m", "Q4_K": "q4_k_m", "Q8_0": "q8_0"}
-"""Those that the catalogue has as formats of their own, with the bytes that published files take."""
+"""GGUF formats that the catalogue has as formats of their own, with the bytes that published files take."""
 
 
 def gguf(section: Section) -> Quantisation:
@@ -153,11 +156,28 @@ def of_bits(bits: float) -> Callable[[Section], Quantisation]:
 
 
 def bitnet(section: Section) -> Quantisation:
-    """BitNet: three values a weight, four weights in a byte (transformers, integrations.bitnet)."""
+    """BitNet: three values a weight, four weights in a byte (transformers, integrations.bitnet).
+
+    ``online`` quantises 16-bit weights whenever they are used.
+    """
+    if section.get("quantization_mode") == "online":
+        return Quantisation(main=WIDE, notes=("BitNet quantises online: the weights are stored in 16 bit",))
     return Quantisation(main=Scheme(precision="ternary", bytes=0.25))
 
 
 def fp_quant(section: Section) -> Quantisation:
     """The quantisation of a checkpoint of FP-Quant: NVFP4 where ``forward_dtype`` says so, MXFP4 otherwise."""
-    named = str(section.get("forward_dtype", "mxfp4")).lower()
-    return Quantisation(main=NVFP4 if "nv" in named else MXFP4)
+    if section.get("pseudoquantization") is True or section.get("store_master_weights") is True:
+        return Quantisation(main=WIDE, notes=("FP-Quant keeps the weights in 16 bit, as it is told to",))
+    return _of_four_bits(section, "forward_dtype", "mxfp4")
+
+
+def four_over_six(section: Section) -> Quantisation:
+    """Four Over Six: NVFP4 with scales of its own, or MXFP4."""
+    if section.get("keep_master_weights") is True:
+        return Quantisation(main=WIDE, notes=("Four Over Six keeps the weights in 16 bit, as it is told to",))
+    return _of_four_bits(section, "dtype" if section.get("weight_dtype") is None else "weight_dtype", "nvfp4")
+
+
+def _of_four_bits(section: Section, key: str, unsaid: str) -> Quantisation:
+    return Quantisation(main=NVFP4 if "nv" in str(section.get(key, unsaid)).lower() else MXFP4)

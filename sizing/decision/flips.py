@@ -113,7 +113,7 @@ class _Side:
 
 
 def _sides(one: Input, scenario: Scenario) -> Iterator[_Side]:
-    """Both, each as far as the input can be moved."""
+    """The sides to which the input can be moved, each as far as it goes."""
     for up in (False, True):
         end = one.high if up else one.low
         beyond = () if one.basis == "natural" else (one.value * f if up else one.value / f for f in FACTORS)

@@ -9,7 +9,7 @@ from sizing.decision.formats import difference, refuse_measured
 from sizing.decision.keys import with_values
 from sizing.decision.lever_changes import LeverName, LeverSettings, Obstacle, ScenarioChange, change, lever_facts
 from sizing.decision.other_instances import with_static_batching
-from sizing.decision.outcome import NOTHING, Answers, Outcome, Progress
+from sizing.decision.outcome import NOTHING, Answers, Outcome
 from sizing.decision.sparse import with_sparse_weights
 from sizing.planning.answered import Answer
 from sizing.question.understand import model_of
@@ -67,19 +67,11 @@ class LeverRow(Result):
     date: Annotated[str, quantity("Date", help="Of the source.")]
 
 
-def levers(
-    scenario: Scenario, settings: LeverSettings, answers: Answers, progress: Progress | None = None
-) -> tuple[LeverRow, ...]:
+def levers(scenario: Scenario, settings: LeverSettings, answers: Answers) -> tuple[LeverRow, ...]:
     """Every lever moved alone. Raises InvalidScenario for unknown names and for a measured record."""
     refuse_measured(scenario)
-    names = get_args(LeverName)
     base, answer = answers.outcome(scenario), answers.answer(scenario)
-    rows = []
-    for done, name in enumerate(names):
-        if progress is not None:
-            progress(done, len(names))
-        rows.append(_row(name, answer, base, settings, answers))
-    return tuple(rows)
+    return tuple(_row(name, answer, base, settings, answers) for name in get_args(LeverName))
 
 
 def _row(name: LeverName, answer: Answer, base: Outcome, settings: LeverSettings, answers: Answers) -> LeverRow:

@@ -16,7 +16,7 @@ from sizing.question.understand import understand
 from sizing.scenario.schema import Scenario
 
 SEED = 0
-"""Of simulations: that of a plan."""
+"""Seed of simulations: that of a plan."""
 
 Progress = Callable[[int, int], None]
 """Told how many of all steps are done."""

@@ -180,7 +180,7 @@ GPU_CHANGE = "Change in GPUs"
 """Head of a column of :func:`gpu_change`."""
 
 MORE_FOR_LESS = "More GPUs that cost less in all are of a cheaper type, or stand in cheaper systems."
-"""Beside a row that saves money with more GPUs."""
+"""The note beside a row that saves money with more GPUs."""
 
 
 def name_of(key: str) -> str:

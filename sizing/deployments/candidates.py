@@ -5,7 +5,7 @@ later stage works on whole columns.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
 from types import FunctionType, MappingProxyType
 from typing import Any
@@ -124,8 +124,12 @@ def table(rows: Sequence[Configuration]) -> Candidates:
 
 @lru_cache(maxsize=256)
 def enumerate_for(model: Model, gpu: Gpu, allowed: Allowed) -> tuple[Configuration, ...]:
-    """All configurations of ``model`` on ``gpu`` that run, or may run for all that is known, as far as allowed."""
-    tried = layouts(model, gpu, allowed)
+    """All configurations of ``model`` on ``gpu`` that run, or may run for all that is known, as far as allowed.
+
+    A share of the memory that the scenario sets is of all of it where a setting of the system gives programs that.
+    """
+    if allowed.memory_fraction is not None and gpu.visible_setting:
+        gpu = replace(gpu, visible_bytes=None)
     return tuple(
         Configuration(
             gpu=gpu,
@@ -139,11 +143,11 @@ def enumerate_for(model: Model, gpu: Gpu, allowed: Allowed) -> tuple[Configurati
             speculation=allowed.speculation,
             adapters=allowed.adapters,
         )
-        for engine in engines_allowed(allowed, gpu)
+        for engine in engines_allowed(model, allowed, gpu)
         for precision in formats_tried(model, gpu, engine, allowed)
         if (running := runnable(model, gpu, engine, precision, allowed)) is not None
         for kv in kv_formats(gpu, running, precision, allowed)
-        for tp, pp, ep, dp in _running_layouts(running, tried)
+        for tp, pp, ep, dp in _running_layouts(running, layouts(model, gpu, allowed, engine))
     )
 
 
@@ -153,14 +157,16 @@ def table_for(model: Model, gpu: Gpu, allowed: Allowed) -> Candidates:
     return table(enumerate_for(model, gpu, allowed))
 
 
-def engines_allowed(allowed: Allowed, gpu: Gpu) -> Iterator[Engine]:
+def engines_allowed(model: Model, allowed: Allowed, gpu: Gpu) -> Iterator[Engine]:
     """Engines that the scenario allows on a GPU, in the order of the catalogue, with the share of memory that it sets;
-    unasked, none outside the families that it is for."""
-    known = (
-        one
-        for one in engines().values()
-        if (one.id in allowed.engines if allowed.engines else not one.only_families or gpu.family in one.only_families)
-    )
+    unasked, none outside the families that it is for, unless the weights are in a format of its own files."""
+    formats = set(allowed.precisions or [model.published_format.id])
+
+    def considered(one: Engine) -> bool:
+        made_for = not one.only_families or gpu.family in one.only_families
+        return one.id in allowed.engines if allowed.engines else made_for or bool(formats & set(one.own_formats))
+
+    known = (one for one in engines().values() if considered(one))
     return (with_fraction(one, allowed.memory_fraction) for one in known)
 
 

@@ -4,8 +4,10 @@ What an engine makes of them is :mod:`sizing.catalog.layout_support`; here is on
 """
 
 from collections.abc import Iterator
+from dataclasses import replace
 from itertools import product
 
+from sizing.catalog.engines import Engine
 from sizing.catalog.gpu import Gpu
 from sizing.catalog.layout_support import Degrees
 from sizing.catalog.model import Model
@@ -28,10 +30,14 @@ WIDE_DP_SIZES = (24, 32, 36, 48, 72)
 DeepSeek-R1 and Kimi-K2 on GB200 and GB300 NVL72, 24 to 48 ranks (InferenceX, 2026); the whole domain beside them."""
 PP_SIZES = (1, 2, 4)
 """Degrees of pipeline parallelism. Chosen: because more stages than servers in a row make every token wait longer."""
+LAYER_SPLITS = tuple(range(1, SERVER_GPUS + 1))
+"""The same of an engine that splits a model by layers: over any number of the GPUs of a server."""
 
 
-def layouts(model: Model, gpu: Gpu, allowed: Allowed) -> tuple[Degrees, ...]:
+def layouts(model: Model, gpu: Gpu, allowed: Allowed, engine: Engine) -> tuple[Degrees, ...]:
     """Every (TP, PP, EP, DP) to try, each once: as asked, else the usual ones. Heads and experts may still refuse."""
+    if engine.splits_by_layer and not allowed.pp:
+        allowed = replace(allowed, pp=LAYER_SPLITS)
     plain = (layout for tp, pp in _grids(model, gpu, allowed) for layout in _of_grid(model, gpu, allowed, tp, pp))
     return tuple(dict.fromkeys((*plain, *allowed.pools)))
 

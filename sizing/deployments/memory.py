@@ -93,7 +93,7 @@ def adapter_bytes_per_gpu(model: Model, candidates: Candidates) -> Floats:
 
 
 def _padding(model: Model, c: Candidates) -> Floats:
-    """By how much kernels need the experts larger than they are, (C,)."""
+    """How many times as large as they are kernels need the experts, (C,)."""
     padding = np.ones(len(c))
     if not model.is_moe:
         return padding

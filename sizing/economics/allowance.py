@@ -106,7 +106,7 @@ def _planned(plan: Plan, cost: CostAnswer | None) -> dict[AllowedName, float | N
 
 
 def _with(language: float | None, stages: float | None) -> float | None:
-    """Both together; None where one is not known."""
+    """The sum of both; None where one is not known."""
     return None if language is None or stages is None else language + stages
 
 

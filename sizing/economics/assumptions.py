@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any, Literal
 
-from sizing.base.choices import LeftOut, Location
+from sizing.base.choices import Location, OptionalPart
 from sizing.base.errors import InvalidScenario, UnknownName
 from sizing.catalog import tco
 from sizing.catalog.facts import TcoFact
@@ -23,7 +23,7 @@ nowhere, and then it is not counted."""
 CAPITAL = ("switches_percent", "storage_percent", "support_percent_per_year", "capital_charge_percent_per_year")
 """Constants of what follows from the purchase of servers."""
 
-BEYOND: Mapping[LeftOut, tuple[str, ...]] = {
+BEYOND: Mapping[OptionalPart, tuple[str, ...]] = {
     "switches": ("switches_percent",),
     "storage": ("storage_percent",),
     "support": ("support_percent_per_year",),
@@ -137,7 +137,7 @@ def used_in(location: Location, costs: Costs) -> tuple[str, ...]:
 
 
 def licences_each(gpu_id: str) -> Amount:
-    """Licences of NVIDIA AI Enterprise that a GPU takes: none where its price includes it, perhaps one for each die."""
+    """Licences of NVIDIA AI Enterprise that a GPU takes: none where its price includes it, two at most of two dies."""
     data = _data()
     if gpu_id in data["licence_included"]:
         return NOTHING

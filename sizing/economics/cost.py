@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from datetime import date
 from typing import Literal, TypedDict, assert_never
 
-from sizing.base.choices import LeftOut, Location, Purchase
+from sizing.base.choices import Location, OptionalPart, Purchase
 from sizing.base.errors import InvalidScenario
 from sizing.base.pipeline import Pipeline
 from sizing.base.result import Plan
@@ -70,19 +70,19 @@ NO_UNIT_COSTS = _UnitCosts(
 
 
 def cost(
-    scenario_or_answer: Scenario | Answer, *, planner: Planner | None = None, on: date | None = None, rent: float = 1.0
+    scenario_or_answer: Scenario | Answer, *, planner: Planner | None = None, on: date | None = None
 ) -> results.CostAnswer:
     """What a plan costs, part by part, over 36 months, per token, and against the other ways, in USD.
 
     A scenario is answered first, by ``planner`` (:func:`sizing.plan` if left out), and then what would be bought or
     rented were the hardware chosen anew for the other place. Where a mixed fleet is asked and cheaper, all is of that.
     ``on``: the day against which the age of prices is counted and on which offers must be sold, that of the catalogue
-    if left out. ``rent``: times the price of everything rented. Raises InvalidScenario where nothing serves the
+    if left out. Raises InvalidScenario where nothing serves the
     scenario, and for a region, provider or model that is not known. Constants are those of
     ``sizing/data/cost_assumptions.yaml``, prices those of the lists beside it; :attr:`CostAnswer.sources` names them.
     """
-    ways = ways_of_answer(as_answer(scenario_or_answer, planner), rent, on)
-    best = _best_elsewhere(ways, planner, rent)
+    ways = ways_of_answer(as_answer(scenario_or_answer, planner), on=on)
+    best = _best_elsewhere(ways, planner)
     return answer_of(ways, list(_views(ways, best, planner)), best)
 
 
@@ -100,7 +100,7 @@ class _Elsewhere:
         return replace(self.ways.by_name[self.name](1.0), name=self.called)
 
 
-def _best_elsewhere(ways: Ways, planner: Planner | None, rent: float) -> _Elsewhere | None:
+def _best_elsewhere(ways: Ways, planner: Planner | None) -> _Elsewhere | None:
     """What would be planned were the place chosen anew; None where nothing serves there, or it has no cost."""
     scenario = ways.question.scenario
     name, called = _OTHER[scenario.deployment.location]
@@ -108,7 +108,7 @@ def _best_elsewhere(ways: Ways, planner: Planner | None, rent: float) -> _Elsewh
         update={"deployment": scenario.deployment.model_copy(update={"location": name, "mixed": 1})}
     )
     try:
-        there = ways_of(Answer.of(moved, planner or _brief), rent, ways.on)
+        there = ways_of(Answer.of(moved, planner or _brief), on=ways.on)
     except InvalidScenario:
         return None
     return _Elsewhere(name=name, called=called, ways=there)
@@ -288,7 +288,7 @@ def _gpu_of(ways: Ways, view: View) -> str:
     return " and ".join(dict.fromkeys(one.gpu.id for one in each))
 
 
-def _counted(left_out: tuple[LeftOut, ...]) -> results.CountedParts:
+def _counted(left_out: tuple[OptionalPart, ...]) -> results.CountedParts:
     if not left_out:
         return "full"
     return "hardware_and_power" if set(left_out) == set(BEYOND) else "partly"

@@ -95,7 +95,7 @@ class WaysOfPools(WaysOfMix):
         return super().rented_by_the_hour() if self.rentable else without_cost("cloud", "not_offered")
 
     def in_the_window(self) -> View | None:
-        """Both in the working window of a batch alone; None where there is none, or they are not rented."""
+        """Both fleets in the working window of a batch alone; None where there is none, or they are not rented."""
         return super().in_the_window() if self.rentable else None
 
     def hybrid(self, load: float) -> View:

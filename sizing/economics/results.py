@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated, Literal
 
-from sizing.base.choices import LeftOut, Purchase
+from sizing.base.choices import OptionalPart, Purchase
 from sizing.base.frame import cells_of, frame_of
 from sizing.base.quantity import Result, is_none, quantity
 from sizing.economics.assumptions import Basis
@@ -154,7 +154,7 @@ class WayToPay(Result):
 
 
 class BreakEvenAt(Result):
-    """From where on what is provisioned is the cheaper way."""
+    """The load from which what is provisioned is the cheaper way."""
 
     outcome: Annotated[
         BreakEvenOutcome,
@@ -340,7 +340,7 @@ class CostAnswer(Result):
             "In the way that the scenario chose.",
         ),
     ]
-    left_out: Annotated[tuple[LeftOut, ...], quantity("Left out", help="Parts that the scenario leaves out.")]
+    left_out: Annotated[tuple[OptionalPart, ...], quantity("Left out", help="Parts that the scenario leaves out.")]
     investment: Annotated[
         Investment | None, quantity("Investment", help="Purchases, cash flow and present value; None where unknown.")
     ]

@@ -39,7 +39,7 @@ OUTPUTS: Mapping[str, Metric] = MappingProxyType(
 SIMULATED: Mapping[str, str] = MappingProxyType(
     {"ttft_ms": "ttft_s", "ttft_p99_ms": "ttft_p99_s", "itl_ms": "itl_s", "e2e_ms": "e2e_s"}
 )
-"""Those that an open loop has by simulation, and the field of what is expected."""
+"""Metrics that an open loop has by simulation, and the field of what is expected."""
 
 STEP_TIMES = MEASURES["decode"], MEASURES["prefill"]
 """Metric and mode whose errors are those of decode steps and of prompts."""

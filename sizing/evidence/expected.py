@@ -77,7 +77,7 @@ def _queued(points: PointTable, source: AnySource) -> Expected:
 
 
 def closed_loop(points: PointTable, times: StepTimes, front: FrontEnd) -> Expected:
-    """So many requests in flight all the time, with step times at those of them that fit."""
+    """What a closed loop with so many requests in flight measures, with step times at those of them that fit."""
     again = points.again_at(np.minimum(points.concurrency, points.fits))
     return fixed_concurrency(times, points.lengths, points.concurrency, points.fits, front, again)
 

@@ -34,7 +34,7 @@ rate by more than measurements repeat."""
 
 @dataclass(frozen=True, kw_only=True)
 class Instances:
-    """So many instances of one configuration."""
+    """A number of instances of one configuration."""
 
     configuration: Configuration
     count: float

@@ -238,7 +238,7 @@ def _loads(
     prefill, decode = rows
 
     def both(of: Floats) -> Floats:
-        """Of a decode instance and its share of the prefill instances, (N,)."""
+        """The sum over a decode instance and its share of the prefill instances, (N,)."""
         return np.asarray(of[decode] + ratio * of[prefill])
 
     shares = SystemShare(usd_per_hour=both(share.usd_per_hour), power_kw=both(share.power_kw))

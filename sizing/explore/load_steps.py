@@ -3,7 +3,6 @@
 What a spreadsheet looks up, because it cannot simulate.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -33,8 +32,6 @@ NARROW = 0.002
 DIGITS = 3
 """Digits of the loads asked, as far as they fit between two others: these are read by people."""
 
-Progress = Callable[[int, int], None]
-
 
 @dataclass(frozen=True, kw_only=True)
 class AnswerAt:
@@ -50,9 +47,7 @@ class AnswerAt:
         return () if deployed is None else tuple(kind.instances - kind.spare_instances for kind in deployed.kinds)
 
 
-def answers_over_load(
-    answer: Answer, *, planner: Planner | None = None, progress: Progress | None = None
-) -> tuple[AnswerAt, ...]:
+def answers_over_load(answer: Answer, *, planner: Planner | None = None) -> tuple[AnswerAt, ...]:
     """Plans of the planned deployment over the load, in its order, ``planned`` among them; loads it cannot serve left
     out. Gaps in which the number of instances steps up are halved, the widest first, :data:`ANSWERS` loads in all, or
     :data:`ANSWERS_OF_POOLS`.
@@ -68,16 +63,11 @@ def answers_over_load(
     shares, most = _asked(planned.deployment)
     known: dict[float, Plan] = {at: planned}
 
-    def ask_at(rps: float) -> None:
-        known[rps] = ask(at_load(only, rps))
-        if progress is not None:
-            progress(len(known), most)
-
     for rps in sorted({rounded(at * share, DIGITS) for share in shares} - {at}):
         if rps <= MAX_RPS:
-            ask_at(rps)
+            known[rps] = ask(at_load(only, rps))
     while len(known) < most and (middle := _next(known)) is not None:
-        ask_at(middle)
+        known[middle] = ask(at_load(only, middle))
     return _in_order(known)
 
 

@@ -186,7 +186,7 @@ def _choices(workloads: Sequence[_Workload], objective: PoolObjective) -> tuple[
     for w, work in enumerate(workloads):
         offers = dict(zip((g.id for g in work.question.gpus), all_offers(work.question).by_gpu, strict=True))
         smallest: dict[str, list[int]] = {}
-        for k in work.among.order("gpus").tolist():
+        for k in work.among.smallest().tolist():
             smallest.setdefault(work.gpu(k), []).append(k)
         for gpu, places in smallest.items():
             for offer in offers[gpu]:

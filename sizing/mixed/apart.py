@@ -62,7 +62,7 @@ class OnePool:
 
     @property
     def usd_per_hour(self) -> float:
-        """Of all its systems, USD."""
+        """USD per hour of all its systems."""
         return self.systems * (self.option.usd_per_hour or 0.0)
 
     def of(self, instances: int) -> OnePool:

@@ -44,12 +44,12 @@ class _Arrangement:
 
     @property
     def usd_per_month(self) -> float | None:
-        """Of all types; None where a price is not known."""
+        """USD per month of all GPU types; None where a price is not known."""
         return _sum(one.usd_per_month for one in self.placements)
 
     @property
     def power_kw(self) -> float | None:
-        """Of all types; None where one is not known."""
+        """Power of all GPU types in kW; None where one is not known."""
         return _sum(one.power_kw for one in self.placements)
 
     @property

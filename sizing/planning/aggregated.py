@@ -144,7 +144,7 @@ class PlannedAggregated(PlannedDeployment[Aggregated]):
         return min(needed, int(self.kind.instances[self.k])) * self.row.gpus
 
     def rooms(self, confidences: Floats) -> Floats:
-        """By the analytic load model, moved as the simulation moved the capacity."""
+        """As the base says, by the analytic load model, moved as the simulation moved the capacity."""
         one = self.kind.take(np.array([self.k]))
         decode, prefill = (step_factors(around, confidences) for (around,) in step_intervals(one))
         kind = one.take(np.zeros(len(confidences), dtype=np.intp))

@@ -243,7 +243,7 @@ def _stated(one: PlannedDeployment[Any], latency: Latencies, simulated: int) -> 
 
 
 def _trade_off(one: PlannedDeployment[Any]) -> tuple[Candidate, ...]:
-    """From the fewest GPUs to the shortest latency, by the analytic load model."""
+    """Alternatives from the fewest GPUs to the shortest latency, by the analytic load model."""
     planned = as_stated(list(AllDeployments((one.sized.trade_off(one.sized_k),))))
     return tuple(other.candidate(spread) for other, spread in zip(planned, spreads(planned), strict=True))
 

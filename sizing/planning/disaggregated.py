@@ -235,7 +235,7 @@ class PlannedDisaggregated(PlannedDeployment[PoolPairs]):
         return n_p * prefill / peak, n_d * decode / peak
 
     def load_curve(self) -> tuple[LoadPoint, ...]:
-        """From idle to the stability limit, per decode instance with its share of the prefill instances."""
+        """Loads from idle to the stability limit, per decode instance with its share of the prefill instances."""
         kind, k, question, evaluated = self.kind, self.k, self.question, self.evaluated
         one = kind.pools.take(np.array([k]))
         (prefill, row), (n_p, n_d) = kind.configurations(k), kind.working(k)

@@ -13,7 +13,7 @@ from sizing.base.format import memory, ms, percent
 from sizing.base.result import Excluded, Fix
 from sizing.base.units import GB, MS_PER_S
 from sizing.catalog.gpu import Gpu
-from sizing.deployments.candidates import Candidates, table_for
+from sizing.deployments.candidates import Candidates, support_of, table_for
 from sizing.deployments.memory import MemoryFit, memory_fit
 from sizing.planning.unsupported import LOSSY, RESTRICTIONS, lossy
 from sizing.question.configuration import Allowed, Configuration
@@ -142,22 +142,23 @@ def _told_more(question: Question, row: Configuration, reason: str) -> Excluded 
             relaxation="Leave the share of GPU memory to the engine.",
             fix=Fix(key="deployment.memory_fraction", value=None, label="Leave the share of memory to the engine"),
         )
-    if (question.allowed.memory_fraction or row.memory_fraction(question.model)) >= HIGHEST_FRACTION:
+    own_share = 0.0 if row.gpu.visible_setting else row.memory_fraction(question.model)
+    if (question.allowed.memory_fraction or own_share) >= HIGHEST_FRACTION:
         return None
     with_more = _fitting(question, row.gpu, replace(own, memory_fraction=HIGHEST_FRACTION))
     rows = [one for one in with_more if one.engine.memory.fraction_of != "static"]  # whose steps run in what is left
     if not rows:
         return None
-    fit = min(rows, key=lambda one: one.gpus)
+    fit = min(rows, key=lambda one: (one.gpus, support_of(question.model, one).status != "supported"))
     wider = _fitting(question, row.gpu, replace(own, tp=(), pp=(), ep=(), dp=()))
     more = min((one.gpus for one in wider), default=0)
     advised = f"; {more} GPUs are advised" if more > fit.gpus else ""
-    share = percent(HIGHEST_FRACTION)
+    share, by = percent(HIGHEST_FRACTION), f" (set {row.gpu.visible_setting})" if row.gpu.visible_setting else ""
     return Excluded(
         gpu=row.gpu.id,
         closest=fit.label,
         reason=reason,
-        relaxation=f"Possible with {share} of GPU memory for the engine, which leaves hardly any room{advised}.",
+        relaxation=f"Possible with {share} of GPU memory for the engine{by}, which leaves hardly any room{advised}.",
         fix=Fix(key="deployment.memory_fraction", value=HIGHEST_FRACTION, label=f"Let the engine use {share}"),
     )
 

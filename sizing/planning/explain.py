@@ -166,7 +166,7 @@ def _speed(stated: Stated) -> Iterator[Explained]:
 
 
 def explain_decode_step(stated: Stated, decode_ms: float) -> Explained:
-    """From the memory that a step reads at least to what it takes."""
+    """Explains a decode step from the memory that it reads at least to what it takes."""
     row, one = stated.row, stated.one
     read_gb, bandwidth = one.weights_gb + one.kv_used_gb, row.gpu.memory_bandwidth / GB
     least_ms = read_gb / (row.gpus * bandwidth) * MS_PER_S
@@ -193,7 +193,7 @@ def explain_decode_step(stated: Stated, decode_ms: float) -> Explained:
 
 
 def explain_prefill(stated: Stated, row: Configuration, prefill_ms: float) -> Explained:
-    """From the arithmetic of a prompt at the datasheet's rate to what it takes."""
+    """Explains a prefill from the arithmetic of a prompt at the datasheet's rate to what it takes."""
     model, tokens = stated.question.model, stated.question.traffic.new_tokens
     flops = compute_flops(row.gpu, row.precision) or wide_flops(row.gpu)
     encodes, adapts = stated.question.traffic.media.of_request, row.adapters.number

@@ -86,8 +86,8 @@ BOUNDS = (
 
 NOT_VALIDATED = (
     "Against published runs, what routing gains in tokens/s was off by 1 and 27 % (two runs), what a second tier gains "
-    "by 10 % in the median (seven runs of two sources). TTFT turn by turn is not validated: in the medians of two "
-    "sources it was off by 30 to 56 %."
+    "by 10 % in the median (seven runs of two sources). TTFT turn by turn was off by 19 and 30 % "
+    "in the medians of two sources, of which one states no rate of its store."
 )
 """How far published runs were met, and what was not: docs/TRAFFIC.md, docs/accuracy/turns.csv."""
 

@@ -8,9 +8,9 @@ from collections.abc import Iterator
 from sizing.base.choices import PriceBasis
 from sizing.base.constants import DECK, constant
 from sizing.base.deployed import Deployed
-from sizing.base.format import count, significant
+from sizing.base.format import count, significant, usd
 from sizing.base.result import Fix, PlanWarning
-from sizing.base.units import BILLION
+from sizing.base.units import BILLION, HOURS_PER_MONTH
 from sizing.catalog import Gpu, System, gpus, lead_times, systems
 from sizing.catalog.payment_terms import TERMS
 from sizing.deployments.layouts import TP_SIZES
@@ -28,6 +28,9 @@ SERVER_GPUS = 8
 """The most GPUs that one server holds; a larger scale-up domain is a rack."""
 
 AIR_COOLED_RACK_KW = constant("air_cooled_rack_kw")
+
+WORTH_GIVING_BACK = 1.1
+"""How many times as long as its window a batch pays for before that is said. Chosen: prices are known to a tenth."""
 
 GEFORCE_LICENCE = "License for Customer Use of NVIDIA GeForce Software, section 2.1.3 (nvidia.com, read 2026-11-25)"
 
@@ -114,6 +117,7 @@ def about_purchase(question: Question, deployed: Deployed, option: HardwareOptio
             message="The hardware of a hybrid is priced here as if all of the peak were owned: what is owned and what "
             "is rented when, with its price, is in the cost over years.",
         )
+    yield from _about_window(question, deployed, option)
     yield from _about_price(question, option)
     yield from about_kind(option)
     if option.assumed:
@@ -133,6 +137,23 @@ def _assumed(option: HardwareOption) -> str:
         return "the machine itself, as its processors and memory are sold"
     kind = "server" if option.kind == "system" and option.racked else "workstation" if not option.racked else "instance"
     return f"{'an' if option.gpus in (8, 11, 18) else 'a'} {option.gpus}-GPU {kind} that is assumed"
+
+
+def _about_window(question: Question, deployed: Deployed, option: HardwareOption) -> Iterator[PlanWarning]:
+    """A batch on instances that nothing is committed to, which it needs for part of the month alone."""
+    scenario, hourly = question.scenario, option.usd_per_hour
+    batch, term = scenario.workload.batch, TERMS[scenario.costs.purchase]
+    if batch is None or hourly is None or scenario.deployment.location != "cloud" or term.commits:
+        return
+    hours = batch.hours_per_month
+    if hours < HOURS_PER_MONTH / WORTH_GIVING_BACK:
+        yield PlanWarning(
+            code="batch_window",
+            severity="warning",
+            source="cost model",
+            message=f"The price is that of a whole month, the batch runs {significant(hours)} h of it: instances that "
+            f"are rented for its window alone take {usd(hourly * deployed.systems * hours)} a month, start-up aside.",
+        )
 
 
 def _about_price(question: Question, option: HardwareOption) -> Iterator[PlanWarning]:

@@ -94,8 +94,8 @@ def unsupported(question: Question, gpu: Gpu) -> Excluded:
 def _refusals(question: Question, gpu: Gpu) -> Iterator[Refusal]:
     """Why each engine and format that is allowed is refused, and of those that run every layout asked for."""
     model, allowed = question.model, question.allowed
-    tried = layouts(model, gpu, allowed)
-    for engine in engines_allowed(allowed, gpu):
+    for engine in engines_allowed(model, allowed, gpu):
+        tried = layouts(model, gpu, allowed, engine)
         for precision in formats_tried(model, gpu, engine, allowed):
             stated = support(engine, gpu, model, precision)
             if not named_enough(stated, allowed):  # before what such an engine says of the model: nobody asked it

@@ -252,7 +252,7 @@ def _cheapest_regions(gpu: Gpu, rent: Rent) -> list[CloudInstance]:
 
 
 def by_own_list(rows: Sequence[CloudInstance]) -> Sequence[CloudInstance]:
-    """Those whose provider lists the price itself, all of them where none does."""
+    """Offers whose provider lists the price itself, all of them where none does."""
     return [row for row in rows if row.price_basis == "list"] or rows
 
 

@@ -108,7 +108,7 @@ def _sound(seconds: float, model: Model) -> Medium:
     if rule is None:
         raise _cannot(model, "does not listen", sound_rule, "workload.audio_seconds")
     tokens, rows = rule.of(seconds)
-    chunks = max(math.ceil(seconds / (rule.chunk_s or seconds)), 1)
+    chunks = max(math.ceil(seconds / (rule.chunk_s or rule.window_s or seconds)), 1)
     return Medium(kind="sound", number=1.0, tokens=tokens, rows=rows, pairs=rows**2 / chunks, source=rule.source)
 
 

@@ -1,4 +1,4 @@
-"""From an answer to a simulation of its planned deployment."""
+"""Simulates the planned deployment of an answer."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""From counts to the result: percentiles, goodput, the series, and the sentence that sums it up."""
+"""Turns counts into the result: percentiles, goodput, the series, and the sentence that sums it up."""
 
 from collections.abc import Iterator, Mapping
 from typing import TypedDict
@@ -75,7 +75,7 @@ NOTHING_MEETS_THE_LIMITS = (
 
 
 def infeasible(why: str, load: OfferedLoad, seed: int) -> SimulationResult:
-    """There is nothing that could be simulated; ``why`` in a sentence."""
+    """The result where nothing can be simulated; ``why`` is a sentence."""
     nothing = Simulated(deployment="", instances=0, routing="", source="")
     return _uncounted(load, seed, nothing, answer=why, verdict="infeasible")
 

@@ -37,7 +37,7 @@ class BlockTrace:
 
     @classmethod
     def of(cls, prompts: Iterable[float], hashes: Sequence[Sequence[Any]], block_tokens: int) -> BlockTrace:
-        """From the tokens of each prompt and the names of its blocks."""
+        """A trace of the tokens of each prompt and the names of its blocks."""
         numbers: dict[Any, int] = {}
         flat = [numbers.setdefault(block, len(numbers)) for blocks in hashes for block in blocks]
         starts = np.concatenate([[0], np.cumsum([len(blocks) for blocks in hashes], dtype=np.int64)])

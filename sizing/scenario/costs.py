@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Annotated, NamedTuple
+from typing import Annotated, Literal, NamedTuple
 
 from pydantic import Field, model_validator
 
-from sizing.base.choices import Facility, HybridBase, LeftOut, Licence, Purchase
+from sizing.base.choices import HybridBase, OptionalPart, Purchase
 from sizing.catalog.payment_terms import TERMS
 from sizing.scenario.part import Name, ScenarioPart, Usd
 
@@ -14,6 +14,11 @@ Percent = Annotated[float, Field(ge=0, le=1000, allow_inf_nan=False)]
 Share = Annotated[float, Field(ge=0, le=100, allow_inf_nan=False)]
 Residual = Annotated[float, Field(ge=0, le=90, allow_inf_nan=False)]
 """Percent of a purchase; at 100 % nothing would be written off."""
+
+Facility = Literal["own", "colocation"]
+"""Where servers stand: in a data centre of one's own, of which power alone is counted, or in a rented one."""
+Licence = Literal["none", "nvidia_ai_enterprise"]
+"""Software that is paid for by the GPU."""
 
 
 class ApiChoice(ScenarioPart):
@@ -101,7 +106,7 @@ class Costs(ScenarioPart):
     licence_usd_per_gpu_hour: Usd | None = None
     staff_usd_per_month: Usd | None = None
     staff_rented_usd_per_month: Usd | None = None
-    leave_out: Annotated[tuple[LeftOut, ...], Field(max_length=20)] = ()
+    leave_out: Annotated[tuple[OptionalPart, ...], Field(max_length=20)] = ()
     discount_percent_per_year: Percent | None = None
     residual_percent: Residual | None = None
     purchase: Purchase = "on_demand"

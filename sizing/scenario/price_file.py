@@ -1,7 +1,5 @@
 """A price book as a CSV file, out and in: one row a price, list and negotiated ones told apart in the first column."""
 
-from __future__ import annotations
-
 import csv
 import datetime
 import io
@@ -74,7 +72,7 @@ def read_csv(text: str, on: datetime.date, own: Sequence[Gpu] = ()) -> Mapping[s
 
 
 def _rows(
-    lines: csv.DictReader[str], on: datetime.date, own: Sequence[Gpu]
+    lines: "csv.DictReader[str]", on: datetime.date, own: Sequence[Gpu]
 ) -> Iterator[tuple[str, SystemPrice | GpuHourPrice]]:
     try:
         missing = [name for name in ("list", "what", "name", "usd") if name not in (lines.fieldnames or ())]

@@ -5,11 +5,13 @@ Own format: ``timestamp`` (seconds, Unix time in s, ms, us or ns, or date and ti
 ContextTokens, GeneratedTokens``), Mooncake and what AIPerf and Dynamo replay (``timestamp_ms`` or ``timestamp`` in ms,
 ``input_length``, ``output_length``, ``hash_ids`` or ``prefix_tokens_seen_before``), Bailian (the same with ``chat_id``,
 in s), BurstGPT (``Request tokens``, ``Response tokens``), Splitwise (``arrival_timestamp``, ``prompt_size``,
-``token_size``), and the objects of :mod:`sizing.scenario.trace_rows`.
+``token_size``), tables of Langfuse, Helicone, OpenRouter and Phoenix, and the objects of
+:mod:`sizing.scenario.trace_rows`.
 """
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -27,6 +29,7 @@ from sizing.base.units import MS_PER_S, S_PER_DAY, S_PER_MINUTE
 from sizing.scenario.bounds import MAX_TOKENS
 from sizing.scenario.prefix_reuse import PrefixReuse, TraceReuse
 from sizing.scenario.trace_file import frames_in
+from sizing.scenario.trace_rows import requests_in
 
 Tokens = NDArray[np.int32]
 """Rows prompt, output and cached tokens of requests, shape (3, n)."""
@@ -51,29 +54,38 @@ LARGEST, LONGEST_NUMBER = 1e300, 300
 SAME_SPEED = 1e-3
 """A peak that differs from the trace's by less is the same one, rounded."""
 
-UNANSWERED = ("response tokens", "output_length", "generatedtokens", "token_size")
-"""Columns of output tokens of published traces, which are 0 where a request failed: BurstGPT and its like."""
+OWN_OUTPUT = "output_tokens"
+"""The column of output tokens of our format. Under the names of published traces and of logs it is 0 where a request
+failed, or generates nothing."""
 
 UNIX_TIMES = ((1e17, 1e9), (1e14, 1e6), (1e11, MS_PER_S))
 """From which number on a time counts nanoseconds, microseconds or milliseconds since 1970, and how many make a second:
 in seconds, 1e11 would be the year 5138."""
 
+USAGES = ("usagedetails", "usage_details")
+"""Columns that hold counts by kind in JSON."""
+
 NAMES = {
     "timestamp": (
         *("timestamp", "time", "timestamp_ms", "arrived_at", "arrival_timestamp", "arrival_time", "arrival_time_ms"),
-        *("start_time", "starttime", "created", "created_at"),
+        *("start_time", "starttime", "created", "created_at", "request_created_at", "createtime", "tstamp"),
     ),
     "input_tokens": (
         *("input_tokens", "contexttokens", "input_length", "prompt_tokens", "num_prefill_tokens"),
         *("request tokens", "prompt_size", "prompt_len", "prompt_length", "input_len", "num_prompt_tokens"),
-        *("prompttokens"),
+        *("prompttokens", "inputtokens", "tokens_prompt", "attributes.gen_ai.usage.input_tokens"),
+        "gen_ai.usage.input_tokens",
+        *("gen_ai.usage.prompt_tokens", "llm.token_count.prompt", "attributes.llm.token_count.prompt"),
     ),
     "output_tokens": (
         *("output_tokens", "generatedtokens", "output_length", "completion_tokens", "num_decode_tokens"),
         *("response tokens", "token_size", "output_len", "num_output_tokens", "completiontokens"),
+        *("outputtokens", "tokens_completion", "gen_ai.usage.output_tokens", "attributes.gen_ai.usage.output_tokens"),
+        *("gen_ai.usage.completion_tokens", "llm.token_count.completion", "attributes.llm.token_count.completion"),
     ),
     "cached_tokens": ("cached_tokens", "prefix_tokens_seen_before", "prefix_cached_tokens"),
     "hash_ids": ("hash_ids",),
+    "images": ("numimages", "num_images"),
 }
 """Column names that are understood, in any case; the first of each is our own."""
 
@@ -152,17 +164,21 @@ def read_trace(path: Path, *, max_tokens: float | None = None) -> Trace:
     times: list[Floats] = []
     tokens: list[Tokens] = []
     problems = _Problems(path.name)
-    rows = unanswered = 0
+    rows = uncounted = unanswered = images = 0
     reuse = PrefixReuse()
     for frame, milliseconds in _frames(path):
-        answered = _answered(frame)
-        unanswered += len(frame) - len(answered)
+        stated = _stated(frame)
+        answered = _answered(stated)
+        uncounted += len(frame) - len(stated)
+        unanswered += len(stated) - len(answered)
         frame = answered
         if rows + len(frame) > MAX_ROWS:
             raise InvalidTrace([f"{path.name} has more than {MAX_ROWS:,} rows: cut it into shorter traces."])
         time, counted = _checked(frame, milliseconds, rows, longest, problems)
         if "hash_ids" in frame:
             reuse.add(counted[0], frame["hash_ids"])
+        if "images" in frame:
+            images += int(np.nansum(_numbers(frame["images"])))
         times.append(time)
         tokens.append(counted)
         rows += len(frame)
@@ -173,12 +189,25 @@ def read_trace(path: Path, *, max_tokens: float | None = None) -> Trace:
     if unanswered:
         left_out = "1 request" if unanswered == 1 else f"{unanswered:,} requests"
         notes.append(f"{path.name}: left out {left_out} without an answer (0 output tokens).")
+    if uncounted:
+        left_out = "1 row" if uncounted == 1 else f"{uncounted:,} rows"
+        notes.append(f"{path.name}: left out {left_out} without token counts.")
+    if images:
+        notes.append(f"{path.name}: {images:,} images are in the requests, and counted by their tokens alone.")
     trace = _in_order(path.name, np.concatenate(times), np.concatenate(tokens, axis=1), notes)
     return replace(trace, reuse=reuse.replayed(path.name) if reuse.has_blocks else None)
 
 
+def _stated(frame: pd.DataFrame) -> pd.DataFrame:
+    """A chunk without rows that count nothing, such as spans that call no model; of our format all of it."""
+    if not frame.attrs["unanswered"]:
+        return frame
+    stated: pd.DataFrame = frame[frame["input_tokens"].notna() | frame["output_tokens"].notna()]
+    return stated.reset_index(drop=True)
+
+
 def _answered(frame: pd.DataFrame) -> pd.DataFrame:
-    """A chunk without the requests of published traces that failed; of other traces all of it."""
+    """A chunk without the requests that failed, under names of published traces and logs; of our format all of it."""
     if not frame.attrs["unanswered"]:
         return frame
     answered: pd.DataFrame = frame[_numbers(frame["output_tokens"]) != 0.0]
@@ -217,7 +246,8 @@ class _Problems:
 
 def _frames(path: Path) -> Iterator[tuple[pd.DataFrame, bool]]:
     """Chunks with our column names, and whether times are in milliseconds."""
-    for frame in frames_in(path, [name for names in NAMES.values() for name in names]):
+    for found in frames_in(path, [*USAGES, *(name for names in NAMES.values() for name in names)]):
+        frame = _with_usage(found, path.name)
         by_lower = {str(c).strip().lower(): c for c in frame.columns}
         chosen = {own: next((by_lower[n] for n in names if n in by_lower), None) for own, names in NAMES.items()}
         missing = [own for own in ("timestamp", "input_tokens", "output_tokens") if chosen[own] is None]
@@ -228,8 +258,25 @@ def _frames(path: Path) -> Iterator[tuple[pd.DataFrame, bool]]:
         mooncake = "input_length" in by_lower and "chat_id" not in by_lower
         milliseconds = str(chosen["timestamp"]).strip().lower().endswith("_ms") or mooncake
         named = pd.DataFrame({own: frame[name] for own, name in chosen.items() if name is not None})
-        named.attrs["unanswered"] = str(chosen["output_tokens"]).strip().lower() in UNANSWERED
+        named.attrs["unanswered"] = str(chosen["output_tokens"]).strip().lower() != OWN_OUTPUT
         yield named, milliseconds
+
+
+def _with_usage(frame: pd.DataFrame, name: str) -> pd.DataFrame:
+    """A chunk of a table whose token counts stand in a cell of JSON (Langfuse), with a column for each."""
+    by_lower = {str(column).strip().lower(): str(column) for column in frame.columns}
+    column = next((by_lower[usage] for usage in USAGES if usage in by_lower), None)
+    if column is None or by_lower.keys() & set(NAMES["input_tokens"]):
+        return frame
+    rows = []
+    for row in frame.to_dict("records"):
+        try:
+            counts = json.loads(str(row[column]))
+        except (ValueError, RecursionError):
+            counts = None
+        nested = {str(key): cell for key, cell in row.items()} | {"usageDetails": counts}
+        rows += list(requests_in(nested, name)) if isinstance(counts, dict) else []
+    return pd.DataFrame(rows) if rows else frame
 
 
 def _checked(

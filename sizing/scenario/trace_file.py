@@ -20,7 +20,7 @@ from typing import IO, Any, cast
 import pandas as pd
 
 from sizing.base.errors import InvalidTrace
-from sizing.scenario.trace_rows import flat
+from sizing.scenario.trace_rows import requests_in
 
 ROWS_AT_ONCE = 50_000
 """Rows read at a time. Chosen: because they take some megabytes, and fewer would cost time."""
@@ -32,6 +32,9 @@ blocks of 512 (Mooncake) 16."""
 
 MOST_OF_A_LIST = 64 << 20
 """Bytes of a JSON list, which is read as a whole. Chosen: as large as an upload of the page."""
+
+_HOLDERS, _FIRST_KEYS = (b'"resourceSpans"', b'"data"'), 200
+"""Keys of objects that hold many requests (OTLP; answers of Langfuse and Jaeger), among so many first bytes."""
 
 SAVE_AS = "save it as CSV in UTF-8, as JSON Lines, or as Parquet"
 BLOCK = 1 << 16
@@ -65,9 +68,10 @@ def frames_in(path: Path, used: Container[str]) -> Iterator[pd.DataFrame]:
             lines, text = _text_in(path, held)
             start = text.buffer.peek(BLOCK).removeprefix(codecs.BOM_UTF8).lstrip()  # type: ignore[attr-defined]
             if start[:1] in (b"{", b"["):
-                lines.longest = LONGEST_OBJECT if start[:1] == b"{" else MOST_OF_A_LIST
-                objects = _objects(text, path.name) if start[:1] == b"{" else _items(text, path.name)
-                yield from _json_frames(objects, path.name)
+                by_line = start[:1] == b"{" and not _is_whole(start)
+                lines.longest = LONGEST_OBJECT if by_line else MOST_OF_A_LIST
+                objects = _objects if by_line else _items if start[:1] == b"[" else _one_after_another
+                yield from _json_frames(objects(text, path.name), path.name)
                 return
             with pd.read_csv(text, chunksize=ROWS_AT_ONCE, low_memory=False, sep=_delimiter(start)) as reader:
                 yield from reader
@@ -85,6 +89,31 @@ def _delimiter(start: bytes) -> str:
     """What stands between the cells of the first line: comma, semicolon (as spreadsheets write it) or tab."""
     head = start.split(b"\n", 1)[0].decode("utf-8", errors="replace")
     return max(",;\t", key=head.count)
+
+
+def _is_whole(start: bytes) -> bool:
+    """Whether an object goes on over lines, or is an answer or an export that holds many requests."""
+    return start.split(b"\n", 1)[0].strip() == b"{" or any(key in start[:_FIRST_KEYS] for key in _HOLDERS)
+
+
+def _one_after_another(text: IO[str], name: str) -> Iterator[Mapping[str, Any]]:
+    """Objects over several lines, read as a whole. Raises InvalidTrace for a long text and for what is none."""
+    content = text.read(MOST_OF_A_LIST + 1).strip()
+    if len(content) > MOST_OF_A_LIST:
+        raise InvalidTrace([f"{name} is JSON of more than {MOST_OF_A_LIST >> 20} MB: write an object a line."])
+    decoder, at = json.JSONDecoder(), 0
+    while at < len(content):
+        try:
+            row, end = decoder.raw_decode(content, at)
+        except (ValueError, RecursionError):
+            row, end = None, at
+        if not isinstance(row, dict):
+            line = content.count("\n", 0, at) + 1
+            raise InvalidTrace([f"{name}, row {line:,} is no JSON object, as the first is: give one a line."])
+        yield row
+        at = end
+        while content[at : at + 1].isspace():
+            at += 1
 
 
 def _objects(text: IO[str], name: str) -> Iterator[Mapping[str, Any]]:
@@ -117,7 +146,7 @@ def _items(text: IO[str], name: str) -> Iterator[Mapping[str, Any]]:
 
 def _json_frames(objects: Iterator[Mapping[str, Any]], name: str) -> Iterator[pd.DataFrame]:
     """Chunks of objects, flattened, without those that are no requests."""
-    requests = (row for item in objects if (row := flat(item, name)) is not None)
+    requests = (row for item in objects for row in requests_in(item, name))
     while rows := list(islice(requests, OBJECTS_AT_ONCE)):
         yield pd.DataFrame(rows)
 

@@ -1,7 +1,7 @@
 """The deployments of all kinds in one numbering: their order, and the few worth showing beside the first."""
 
 from collections.abc import Sequence, Set
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -86,6 +86,10 @@ class AllDeployments(Sequence[Place]):
     def order(self, objective: Objective | None = None) -> Rows:
         """Places, best first by ``objective``, or by that of the question."""
         return self._keys.order(objective or self._objective)
+
+    def smallest(self) -> Rows:
+        """Places, best first by the GPUs in use: what counts in systems that others share."""
+        return replace(self._keys, bought=self._keys.gpus).order("gpus")
 
     def before(self, place: int) -> Rows:
         """The places that come before one in :meth:`order`, in no order."""

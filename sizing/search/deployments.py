@@ -157,6 +157,7 @@ class Deployments(Columns, ABC):
             expected_cost=np.nan_to_num(self.expected_usd_per_hour[among], nan=np.inf),
             power=np.nan_to_num(self.power_kw[among], nan=np.inf),
             gpus=self.gpus[among].astype(np.float64),
+            bought=self.gpus_bought[among].astype(np.float64),
             e2e_s=self.e2e_s[among],
             latency_s=self.latency_s[among],
             factor=self.factor[among],
@@ -190,7 +191,7 @@ class Deployments(Columns, ABC):
         columns: dict[Objective, Floats | Counts] = {
             "cost": self.usd_per_hour,
             "expected_cost": self.expected_usd_per_hour,
-            "gpus": self.gpus,
+            "gpus": self.gpus_bought,
             "latency": self.latency_s,
             "energy": self.power_kw,
         }

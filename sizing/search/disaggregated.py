@@ -49,7 +49,7 @@ class PoolPairs(Deployments):
         return self.pools.max_rps
 
     def as_expected(self, chosen: Rows) -> PoolPairs:
-        """Those pairs alone, each of rows of its own, with as many instances."""
+        """The ``chosen`` pairs alone, each of rows of its own, with as many instances."""
         return disaggregated(self.question, expected_pools(self.question, self.pools.take(chosen)))
 
     def stages_and_ranks(self) -> Floats:

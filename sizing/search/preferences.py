@@ -10,6 +10,7 @@ import numpy as np
 from sizing.base.arrays import Counts, Flags, Floats, Rows
 from sizing.base.choices import BY_COST
 from sizing.calibration.benchmark import calibrated_configuration
+from sizing.catalog.engines import engines
 from sizing.deployments.candidates import Candidates, linked_gpus, support_factor
 from sizing.prices.cost import OptionChoice
 from sizing.question.configuration import Configuration
@@ -50,6 +51,10 @@ DRAFTS = 1.0 / 0.9
 """For speculative decoding that nobody asked for. Chosen as :data:`SPLIT`: a draft to choose, load and watch, whose
 gain depends on the traffic, is worth it where it saves a tenth."""
 
+ANOTHERS_FORMAT = 1.3
+"""For weights in the files of another engine (GGUF outside llama.cpp). Chosen as :data:`FOR_LITTLE_ROOM`: vLLM calls
+its reader highly experimental, SGLang publishes no benchmark of its own, and who names such a file has the engine."""
+
 HARDLY_ROOM = 0.05
 """Share of GPU memory below which the KV cache may find no room at all: activations and graphs are known no better."""
 
@@ -86,10 +91,16 @@ def of_instances(question: Question, evaluated: Evaluated, rows: Rows) -> Floats
         * PER_HALVING**halvings
         * np.where(candidates.pp[rows] > 1.0, STAGES, 1.0)
         * APART ** np.log2(np.maximum(_exchanging(candidates, rows) / candidates.column(linked_gpus, rows), 1.0))
+        * np.where(candidates.column(_in_anothers_format, rows) > 0.0, ANOTHERS_FORMAT, 1.0)
         * _for_room(room(evaluated, rows))
         * np.where(_drafts_unasked(question, evaluated, rows), DRAFTS, 1.0)
         * _measured(question, evaluated, rows)
     )
+
+
+def _in_anothers_format(row: Configuration) -> float:
+    mine = row.precision.id in row.engine.own_formats
+    return float(not mine and any(row.precision.id in one.own_formats for one in engines().values()))
 
 
 def _exchanging(candidates: Candidates, rows: Rows) -> Floats:

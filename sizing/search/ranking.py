@@ -17,13 +17,15 @@ class Keys:
 
     ``off_format``: bytes per parameter between the weight format and that of the checkpoint, in either direction:
     quantised weights lose accuracy, and weights converted up gain none. ``factor``: by what the objective counts is
-    multiplied (:mod:`sizing.search.preferences`). ``latency_s``: the latency that the lowest is asked of.
+    multiplied (:mod:`sizing.search.preferences`). ``latency_s``: the latency that the lowest is asked of. ``bought``:
+    GPUs of the systems that are bought or rented for the ``gpus`` that serve: two of a rack are not the fewest.
     """
 
     cost: Floats
     expected_cost: Floats
     power: Floats
     gpus: Floats
+    bought: Floats
     e2e_s: Floats
     latency_s: Floats
     factor: Floats
@@ -85,7 +87,7 @@ class Keys:
         columns = {
             "cost": by_cost,
             "expected_cost": (*by_cost, *self._preferred(self.expected_cost)),
-            "gpus": (*ties, self.cost, self.split, *self._preferred(self.gpus)),
+            "gpus": (*ties, self.gpus, self.cost, self.split, *self._preferred(self.bought)),
             "latency": (
                 *(self.pp_dp, self.off_format, self.gpus, self.cost, self.split),
                 *self._preferred(self.latency_s),

@@ -96,11 +96,15 @@ def test_daily_users_give_a_peak(size: AppTest) -> None:
     assert "10 requests/s" in answer(size)
 
 
-def test_own_accelerator_is_sized(size: AppTest) -> None:
+def add_own_accelerator(size: AppTest) -> None:
     size.toggle(key="own").set_value(True).run()
     for key, text in {"own_mem": "192", "own_bw": "8000", "own_fp16": "2250", "own_name": "NextGen"}.items():
         size.text_input(key=key).set_value(text)
     size.run()
+
+
+def test_own_accelerator_is_sized(size: AppTest) -> None:
+    add_own_accelerator(size)
     size.multiselect(key="gpu").set_value(["own_accelerator"]).run()
     assert not size.exception
     assert not problems(size)
@@ -113,10 +117,7 @@ def test_own_accelerator_is_sized(size: AppTest) -> None:
 
 
 def test_a_choice_of_gpus_that_leaves_an_accelerator_out_says_so(size: AppTest) -> None:
-    size.toggle(key="own").set_value(True).run()
-    for key, text in {"own_mem": "192", "own_bw": "8000", "own_fp16": "2250", "own_name": "NextGen"}.items():
-        size.text_input(key=key).set_value(text)
-    size.run()
+    add_own_accelerator(size)
     size.multiselect(key="gpu").set_value(["h100_sxm"]).run()
     assert any("NextGen is left out" in caption.value for caption in size.caption)
     size.button(key="own_too").click().run()

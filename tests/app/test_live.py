@@ -23,8 +23,8 @@ TABS = ("Latency", "Load", "GPUs", "Replicas", "Mapping", "All sources")
 VIEWERS = 10
 
 
-def gpu(number: int, *, sm: float = 0.4, xid: int = 0, mask: int = 0, host: str = "a") -> tuple[str, ...]:
-    labels = f'gpu="{number}",UUID="GPU-{host}-{number}",Hostname="{host}",modelName="NVIDIA H100 80GB HBM3"'
+def gpu(number: int, *, sm: float = 0.4, xid: int = 0, mask: int = 0) -> tuple[str, ...]:
+    labels = f'gpu="{number}",UUID="GPU-a-{number}",Hostname="a",modelName="NVIDIA H100 80GB HBM3"'
     values = {
         "DCGM_FI_DEV_GPU_UTIL": 100,
         "DCGM_FI_PROF_SM_ACTIVE": sm,

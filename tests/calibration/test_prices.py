@@ -29,8 +29,8 @@ def rows(entries=RECORDED):
     return {row["model"]: row for row in api_rows(offers(entries)[0], "1.110.2", DAY)}
 
 
-def packed(folder: Path, entries: object, name: str = "litellm-1.110.2-py3-none-any.whl") -> Path:
-    path = folder / name
+def packed(folder: Path, entries: object) -> Path:
+    path = folder / "litellm-1.110.2-py3-none-any.whl"
     with zipfile.ZipFile(path, "w") as archive:
         archive.writestr(wheel.MAP_FILE, json.dumps(entries))
     return path

@@ -15,6 +15,7 @@ from urllib.parse import parse_qs, urlsplit
 import requests
 
 from bench.server import free_port
+from collectors.demo.feed import Tracked, write_history
 from tests.patience import PATIENCE_S
 
 RECORDINGS = Path(__file__).parent / "recordings"
@@ -159,6 +160,13 @@ class Prometheus:
                 return
             time.sleep(0.2)
         raise AssertionError(f"Prometheus never answered {expression}")
+
+
+def write_blocks(folder: Path, feed: Tracked, *, start_s: float, end_s: float) -> None:
+    """What a feed would have shown, as blocks of a Prometheus that then runs on this folder. Needs ``promtool``."""
+    write_history(folder / "h.om", feed, start_s=start_s, end_s=end_s)
+    command = ["promtool", "tsdb", "create-blocks-from", "openmetrics", str(folder / "h.om"), str(folder / "tsdb")]
+    subprocess.run(command, check=True, capture_output=True)
 
 
 @contextlib.contextmanager

@@ -17,6 +17,16 @@ FURTHER = [pytest.param(path, "dark", marks=pytest.mark.slow) for path in ("benc
 LINK = "size?isl=3500&osl=500&rps=31&gpu=H100+SXM5+80GB&gpu=H200+SXM+141GB&name=Deep+link&ttft=3000&itl="
 
 
+def measure(page: Page, *, rps: str, ttft: str, itl: str) -> None:
+    """Fill in what one DGX H100 did."""
+    page.get_by_text("Use a measured record").click()
+    settle(page)
+    choose(page, "Measured system", "DGX H100")
+    enter(page, "Measured requests/s (per system)", rps)
+    enter(page, "TTFT (ms)", ttft)
+    enter(page, "ITL (ms)", itl)
+
+
 def test_customer_case_1_is_answered_from_six_questions(open_page: OpenPage) -> None:
     """NeMo 43B, 3500/500, 31 requests/s, first token within 3 s, DGX H100 measured: 13 systems."""
     page = open_page("size")
@@ -29,12 +39,7 @@ def test_customer_case_1_is_answered_from_six_questions(open_page: OpenPage) -> 
     enter(page, "TTFT limit (ms)", "3 s")
     enter(page, "ITL limit (ms)", "")
     choose(page, "GPUs considered", "H100 SXM5 80GB")
-    page.get_by_text("Use a measured record").click()
-    settle(page)
-    choose(page, "Measured system", "DGX H100")
-    enter(page, "Measured requests/s (per system)", "2.4")
-    enter(page, "TTFT (ms)", "2606")
-    enter(page, "ITL (ms)", "21.4")
+    measure(page, rps="2.4", ttft="2606", itl="21.4")
     assert figure(page, "Systems") == "13"
     assert answer(page).startswith("13 x DGX H100")
     assert "31 requests/s" in answer(page)
@@ -50,12 +55,7 @@ def test_customer_case_4_is_answered_from_six_questions(open_page: OpenPage) -> 
     enter(page, "Peak load (requests/s)", "70.7")
     enter(page, "TTFT limit (ms)", "500")
     choose(page, "GPUs considered", "H100 SXM5 80GB")
-    page.get_by_text("Use a measured record").click()
-    settle(page)
-    choose(page, "Measured system", "DGX H100")
-    enter(page, "Measured requests/s (per system)", "70.7")
-    enter(page, "TTFT (ms)", "489.5")
-    enter(page, "ITL (ms)", "29.9")
+    measure(page, rps="70.7", ttft="489.5", itl="29.9")
     assert figure(page, "Systems") == "1"
     assert figure(page, "Requests a day") == "2.04M"
     assert figure(page, "Daily users") == "679k"

@@ -1,15 +1,14 @@
 """What comparisons need to run against: a real Prometheus that holds some of the demo's day."""
 
 import shutil
-import subprocess
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 
 import pytest
 
-from collectors.demo.feed import DemoFeed, write_history
-from tests.collectors.servers import running_prometheus
+from collectors.demo.feed import DemoFeed
+from tests.collectors.servers import running_prometheus, write_blocks
 from tests.reality.truths import HOUR
 
 
@@ -27,8 +26,6 @@ def recorded_demo(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Recorded
         pytest.skip("Prometheus is not installed")
     folder, now = tmp_path_factory.mktemp("prometheus"), float(int(time.time()))
     feed = DemoFeed(hours=0.3, second_of_day=10.2 * HOUR, clock=lambda: now)
-    write_history(folder / "h.om", feed, start_s=now - HOUR, end_s=now)
-    command = ["promtool", "tsdb", "create-blocks-from", "openmetrics", str(folder / "h.om"), str(folder / "tsdb")]
-    subprocess.run(command, check=True, capture_output=True)
+    write_blocks(folder, feed, start_s=now - HOUR, end_s=now)
     with running_prometheus(folder) as prometheus:
         yield Recorded(url=prometheus.url, end_s=now)

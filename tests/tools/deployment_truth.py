@@ -61,7 +61,9 @@ def step_times_of(one: Replica, *, running: float, context: float, prompt: float
 @dataclass(frozen=True, kw_only=True)
 class World:
     """Everything that decides latency, and nothing else; ``profile``: relative loads of equal parts of the time;
-    ``later``: the moment from which all steps take so many times as long."""
+    ``later``: the moment from which all steps take so many times as long; ``shapes`` of prompts and answers, each with
+    the mean that its percentiles have as a lognormal; ``front``: seconds of the one process of each replica that takes
+    requests in, so that they queue for it."""
 
     steps: StepTimes
     rps: float
@@ -80,6 +82,8 @@ class World:
     profile: tuple[float, ...] = ()
     seed: int = 1
     later: tuple[float, float] = (math.inf, 1.0)
+    shapes: tuple[str, str] = ("lognormal", "lognormal")
+    front: float = 0.0
 
     def changed(self, **values: Any) -> World:
         """With other values."""
@@ -205,8 +209,10 @@ def _serve(arrive, prompt, cached, output, steps, later, slots, budget, kv, mark
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Served:
-    """One replica's requests and what its gauges showed at the scrapes; ``gaps`` counted between scrapes."""
+    """One replica's requests, ``asked`` at its front end and ``arrive`` at its engine, and what its gauges showed at
+    the scrapes; ``gaps`` counted between scrapes."""
 
+    asked: Floats
     arrive: Floats
     prompt: Floats
     cached: Floats
@@ -224,9 +230,9 @@ class Served:
         over = (self.ended > start) & (self.ended <= end)
         several = over & (self.output > 1)
         return {
-            "ttft_ms": (self.first - self.arrive)[begun] * 1e3,
+            "ttft_ms": (self.first - self.asked)[begun] * 1e3,
             "tpot_ms": ((self.ended - self.first)[several] / (self.output[several] - 1.0)) * 1e3,
-            "e2e_ms": (self.ended - self.arrive)[over] * 1e3,
+            "e2e_ms": (self.ended - self.asked)[over] * 1e3,
         }
 
 
@@ -248,11 +254,33 @@ class History:
         return float(np.percentile(self.latencies(start, end)[name], percent))
 
 
-def lengths(rng: np.random.Generator, spread: tuple[float, float], count: int) -> Floats:
-    """Lognormal lengths of a median and a 95th percentile, whole tokens."""
+def lengths(rng: np.random.Generator, spread: tuple[float, float], count: int, shape: str) -> Floats:
+    """Lengths of a shape in whole tokens, with the mean of a lognormal of this median and 95th percentile."""
     p50, p95 = spread
     sigma = math.log(p95 / p50) / 1.6448536
-    return np.maximum(np.rint(p50 * np.exp(sigma * rng.standard_normal(count))), 1.0)
+    mean = p50 * math.exp(sigma**2 / 2.0)
+    match shape:
+        case "lognormal":
+            drawn = p50 * np.exp(sigma * rng.standard_normal(count))
+        case "exponential":
+            drawn = mean * rng.exponential(1.0, count)
+        case "uniform":
+            drawn = mean * rng.uniform(0.2, 1.8, count)
+        case "gamma":
+            drawn = mean * rng.gamma(4.0, 0.25, count)
+        case "two_kinds":  # short ones and, one in six, long ones
+            drawn = mean * np.where(rng.random(count) < 1.0 / 6.0, 3.0, 0.6) * rng.uniform(0.8, 1.2, count)
+        case "fixed":
+            drawn = np.full(count, mean)
+        case _:
+            raise ValueError(shape)
+    return np.maximum(np.rint(drawn), 1.0)
+
+
+def _through_front(times: Floats, seconds: float) -> Floats:
+    """When requests leave a front end that takes so long for each, one after the other."""
+    number = np.arange(len(times))
+    return np.asarray(seconds * (number + 1.0) + np.maximum.accumulate(times - number * seconds))
 
 
 def run(world: World, *, scrape_s: float = 15.0) -> History:
@@ -262,8 +290,8 @@ def run(world: World, *, scrape_s: float = 15.0) -> History:
     shape = 1.0 / world.cv**2
     gaps = np.random.default_rng(world.seed + 1).gamma(shape, 1.0 / shape, count) / world.rps
     times = _warped(np.cumsum(gaps), world)
-    prompt = lengths(np.random.default_rng(world.seed + 2), world.prompt, count)
-    output = lengths(np.random.default_rng(world.seed + 3), world.output, count)
+    prompt = lengths(np.random.default_rng(world.seed + 2), world.prompt, count, world.shapes[0])
+    output = lengths(np.random.default_rng(world.seed + 3), world.output, count, world.shapes[1])
     cached = np.floor(np.minimum(prompt - 1.0, _prefix(prompt, world.hits)))
     shares = np.array([*world.shares, *([1.0] * world.replicas)])[: world.replicas]
     chosen = np.where(times < world.seconds, np.searchsorted(np.cumsum(shares / shares.sum()), uniform), -1)
@@ -278,13 +306,15 @@ def _served(world: World, requests: Floats, slow: float, marks: Floats) -> Serve
     """One replica with its requests: rows arrival, prompt, cached part, output."""
     steps = world.steps.times(slow * world.engine)
     times = np.array([steps.base, steps.sequence, steps.context, steps.prompt])
-    arrive, prompt, cached, output = (np.ascontiguousarray(row) for row in requests)
+    asked, prompt, cached, output = (np.ascontiguousarray(row) for row in requests)
+    arrive = _through_front(asked, world.front)
     memory = float(world.kv_tokens)
     started, first, ended, seen, gaps, gap_sum = _serve(
         *(arrive, prompt, cached, output, times, np.array(world.later)),
         *(world.slots, world.budget, memory, marks, np.array(GAP_EDGES)),
     )
     return Served(
+        asked=asked,
         arrive=arrive,
         prompt=prompt,
         cached=cached,

@@ -73,7 +73,7 @@ SCENARIOS: Mapping[str, Mapping[str, Any]] = {
         "deployment": {"gpus": ["l40s"], "precisions": ["fp8"], "tp": [1]},
     },
 }
-FIXED = {"engines": ["vllm"], "kv_precisions": ["fp16"], "confidence": 50, "speculation": "off"}
+FIXED = {"kv_precisions": ["fp16"], "confidence": 50, "speculation": "off"}
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -125,19 +125,21 @@ def as_planned(planned: Planned, prompt: Floats, output: Floats, hits: float) ->
     )
 
 
-def _plan_of(name: str) -> Planned:
+def _plan_of(name: str, engine: str, load: float) -> Planned:
     """The plan of a scenario, without a limit on its batch."""
     given = SCENARIOS[name]
-    scenario = Scenario.model_validate({"name": name, **given, "deployment": {**given["deployment"], **FIXED}})
+    workload = {**given["workload"], "peak_rps": given["workload"]["peak_rps"] * load}
+    deployment = {**given["deployment"], **FIXED, "engines": [engine]}
+    scenario = Scenario.model_validate({"name": name, **given, "workload": workload, "deployment": deployment})
     planned = planned_of(Answer.of(scenario, analytic_plan))
     assert planned.row is not None, planned.why_not
     return replace(planned, row=replace(planned.row, batch_limit=None))
 
 
 @cache
-def ground(name: str) -> Ground:
-    """The plan of a scenario and the world that is as planned."""
-    planned = _plan_of(name)
+def ground(name: str, engine: str = "vllm", load: float = 1.0) -> Ground:
+    """The plan of a scenario for an engine at so many times its load, and the world that is as planned."""
+    planned = _plan_of(name, engine, load)
     question, row = planned.answer.question, planned.row
     assert row is not None, planned.why_not
     worlds = Worlds(question, window_s=WINDOW_S)
@@ -162,7 +164,7 @@ def ground(name: str) -> Ground:
         seconds=LEAD_S + WINDOW_S,
     )
     return Ground(
-        name=name,
+        name=name if engine == "vllm" else f"{name} {engine}",
         planned=planned,
         world=world,
         tokens=tokens,
@@ -202,12 +204,15 @@ def with_cause(world: World, cause: str, given: Ground, rng: np.random.Generator
             return world.changed(slowness=(1.0, size))
         case "engine":
             return world.changed(engine=size)
+        case "front":  # so many times as long as requests are apart on a replica: the rest is queue
+            return world.changed(front=size * world.replicas / world.rps)
         case _:
             steps, tokens = given.steps("bf16")
             return world.changed(steps=steps, kv_tokens=int(world.kv_tokens * tokens))
 
 
 SIZES = {
+    "front": (0.8, 0.95),
     "load": (1.1, 1.3),
     "prompts": (1.25, 1.7),
     "outputs": (1.2, 1.5),
@@ -241,7 +246,13 @@ def tracks_of(history: History, given: Ground, *, end_s: float) -> list[Track]:
     assert row is not None
     times = end_s - history.marks[-1] + history.marks
     product = {"h100_sxm": "NVIDIA H100 80GB HBM3", "h200_sxm": "NVIDIA H200", "l40s": "NVIDIA L40S"}[row.gpu.id]
-    rows = series_of(history, model=str(given.planned.answer.question.scenario.model), product=product, gpus=row.gpus)
+    rows = series_of(
+        history,
+        model=str(given.planned.answer.question.scenario.model),
+        product=product,
+        gpus=row.gpus,
+        engine=row.engine.id,
+    )
     return [Track({"__name__": name, **dict(labels)}, times, values, np.array([])) for name, labels, values in rows]
 
 
@@ -249,7 +260,13 @@ def backend_of(history: History, given: Ground) -> tuple[RingBackend, Source]:
     """A history as the product reads it; its end is :data:`NOW`."""
     tracks = tracks_of(history, given, end_s=NOW)
     backend = RingBackend(KeptRing(tracks), [ScrapeTarget("http://server-0:8000/metrics")], clock=lambda: NOW)  # type: ignore[arg-type]
-    raw = {"schema_version": 1, "name": "truth", "prometheus": {"url": "http://127.0.0.1:9"}, "window_s": WINDOW_S}
+    raw = {
+        "schema_version": 1,
+        "name": "truth",
+        "prometheus": {"url": "http://127.0.0.1:9"},
+        "selector": {"job": "vllm"},
+        "window_s": WINDOW_S,
+    }
     return backend, source_from(raw)
 
 
@@ -292,14 +309,21 @@ def cases(number: int, seed: int = 0) -> Iterator[Case]:
         yield case(i, given, causes, int(rng.integers(1, 2**31)))
 
 
-def case(number: int, given: Ground, causes: Sequence[str], seed: int) -> Case:
-    """One case with the truth of its causes."""
-    start = given.world.changed(seed=seed % 100_003)
+def case(
+    number: int,
+    given: Ground,
+    causes: Sequence[str],
+    seed: int,
+    *,
+    shapes: tuple[str, str] = ("lognormal", "lognormal"),
+) -> Case:
+    """One case with the truth of its causes; ``shapes`` of prompts and answers, which no cause changes."""
+    start = given.world.changed(seed=seed % 100_003, shapes=shapes)
     worlds = {frozenset[str](): start}
     for some in [(c,) for c in causes] + ([tuple(causes)] if len(causes) > 1 else []):
         world = start
         for cause in some:
-            world = with_cause(world, cause, given, np.random.default_rng((seed, SINGLE.index(cause))))
+            world = with_cause(world, cause, given, np.random.default_rng((seed, [*SINGLE, "front"].index(cause))))
         worlds[frozenset(some)] = world
     ran = {some: run(world) for some, world in worlds.items()}
     percent = given.planned.answer.question.limits.percentile

@@ -69,6 +69,8 @@ NOTICEABLE = 0.08
 """Part of the planned percentile that a cause must change before it has to be named."""
 
 
+SEEN_AS = {"ttft_ms": ("ttft_ms",), "tpot_ms": ("tpot_ms", "itl_ms"), "e2e_ms": ("e2e_ms",)}
+"""What an engine may show of a latency: some have single gaps alone, whose percentiles are no requests'."""
 NEAR_TIE = 0.1
 """Part of the gap by which two causes must differ before one of them is the larger: their shares are as uncertain."""
 
@@ -88,17 +90,16 @@ def scored(one: Case, *, prometheus: bool = False) -> Score:
     if largest:
         right = said.main_cause == largest
         near = right or abs(shares.get(str(said.main_cause), 0.0)) >= abs(shares[largest]) - NEAR_TIE * abs(gap)
-        split = next((s for s in said.splits if s.quantity == quantity), None)
+        split = next((s for s in said.splits if s.quantity in SEEN_AS[quantity]), None)
         mine = next((c for c in split.causes if c.cause == largest), None) if split else None
         if split and mine and split.measured_ms is not None and split.planned_ms is not None:
             own_gap = split.measured_ms - split.planned_ms
             off = abs(mine.share_ms / own_gap - shares[largest] / gap) * 100.0
     elif not one.causes:
         right = said.main_cause is None
-    verdicts = {row.quantity: row.verdict for row in said.limits}
-    judged = sum(
-        verdicts.get(name) == ("broken" if one.truth[name] > limit else "met") for name, limit in one.limits.items()
-    )
+    verdicts = {row.quantity: row.verdict for row in said.limits if row.requests and row.measured is not None}
+    asked = {name: limit for name, limit in one.limits.items() if name in verdicts}
+    judged = sum(verdicts[name] == ("broken" if one.truth[name] > limit else "met") for name, limit in asked.items())
     return Score(
         number=one.number,
         plan=one.ground.name,
@@ -109,7 +110,7 @@ def scored(one: Case, *, prometheus: bool = False) -> Score:
         near=near,
         off_points=off,
         limits_right=judged,
-        limits=len(one.limits),
+        limits=len(asked),
         state=said.state,
         seconds=seconds,
         headline=said.headline,

@@ -1,6 +1,5 @@
 """A deployment of known causes in a real Prometheus: its whole history as blocks of the server's own database."""
 
-import subprocess
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -8,8 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from collectors.backends.scrape.promql.samples import Track, Tracks
-from collectors.demo.feed import write_history
-from tests.collectors.servers import running_prometheus
+from tests.collectors.servers import running_prometheus, write_blocks
 
 
 @dataclass(frozen=True)
@@ -28,8 +26,6 @@ def recorded(tracks: Sequence[Track], *, start_s: float, end_s: float) -> Iterat
     """The address of a Prometheus that holds these series. Needs ``prometheus`` and ``promtool``."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        write_history(folder / "h.om", Kept(tracks), start_s=start_s, end_s=end_s)
-        command = ["promtool", "tsdb", "create-blocks-from", "openmetrics", str(folder / "h.om"), str(folder / "tsdb")]
-        subprocess.run(command, check=True, capture_output=True)
+        write_blocks(folder, Kept(tracks), start_s=start_s, end_s=end_s)
         with running_prometheus(folder) as prometheus:
             yield prometheus.url

@@ -23,7 +23,7 @@ from tests.patience import PATIENCE_MS
 
 OUT = ROOT / "docs" / "images"
 COLOURS = 128
-"""Of a picture. Chosen: pages have few colours, and a picture is then a quarter as large."""
+"""The most colours of a picture. Chosen: pages have few colours, and a picture is then a quarter as large."""
 SIZES = {"wide": (1440, 1000), "phone": (390, 1000)}
 QUESTION = urlencode(
     {

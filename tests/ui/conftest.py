@@ -44,13 +44,13 @@ INSTANCES = Explained(
 )
 
 
-def deployed(gpu: str = "h100_sxm", *, tp: int = 1, instances: int = 8, precision: str = "fp8") -> Deployed:
+def deployed(gpu: str = "h100_sxm", *, tp: int = 1, instances: int = 8) -> Deployed:
     gpus = instances * tp
     systems = -(-gpus // 8)
     return Deployed(
         gpu=gpu,
         engine="vllm",
-        weight_precision=precision,
+        weight_precision="fp8",
         kv_precision="fp8",
         tp=tp,
         pp=1,

@@ -1,4 +1,4 @@
-"""From an imported curve to the benchmark of a scenario, and into the session."""
+"""Makes an imported curve the benchmark of a scenario, in the session."""
 
 from collections.abc import Sequence
 from pathlib import PurePosixPath

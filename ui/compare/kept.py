@@ -43,7 +43,7 @@ def _word(scenario_id: int) -> str:
 
 
 def _ids() -> list[int]:
-    """Of the session, then of the address; at most as many as fit beside a scenario."""
+    """The scenarios of the session, then of the address; at most as many as fit beside a scenario."""
     pattern = re.compile(_IN_ADDRESS.format(rf"([1-9]\d{{0,{_MOST_DIGITS - 1}}})"))
     named = (pattern.fullmatch(text) for text in st.query_params.get_all(KEY))
     ids: list[int] = [*st.session_state.get(IDS, ()), *(int(match[1]) for match in named if match)]

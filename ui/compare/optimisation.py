@@ -40,7 +40,7 @@ from ui.size.what_if import answers_for
 
 ON = {"same": "GPU of the plan", "any": "Any that the scenario allows"}
 _SHOWN = (0, 1, 3)
-"""Of the measures: cost, GPUs and ITL."""
+"""Places of the measures that are shown: cost, GPUs and ITL."""
 
 _kept = st.cache_resource(max_entries=32, ttl="6h", show_spinner=False)
 

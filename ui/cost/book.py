@@ -9,11 +9,11 @@ import pandas as pd
 import streamlit as st
 from pydantic import ValidationError
 
-from sizing.base.choices import Facility, HybridBase, LeftOut, Licence, Purchase
+from sizing.base.choices import HybridBase, OptionalPart, Purchase
 from sizing.catalog.payment_terms import TERMS
 from sizing.economics.api import offers_of, provider_name
 from sizing.economics.assumptions import Assumption, assumptions_for, default_region, regions
-from sizing.scenario.costs import Costs
+from sizing.scenario.costs import Costs, Facility, Licence
 from ui import state
 from ui.cost.price_book import today
 from ui.format import as_markdown, known
@@ -27,7 +27,7 @@ PURCHASES: Mapping[str, str] = {name: term.label for name, term in TERMS.items()
 BASES: Mapping[str, str] = {"on_prem": "Own systems"} | {n: term.label for n, term in TERMS.items() if term.commits}
 FACILITIES: Mapping[str, str] = {"own": "Own data centre", "colocation": "Colocation"}
 LICENCES: Mapping[str, str] = {"none": "None", "nvidia_ai_enterprise": "NVIDIA AI Enterprise"}
-LEFT_OUT: Mapping[LeftOut, str] = {
+LEFT_OUT: Mapping[OptionalPart, str] = {
     "support": "Support",
     "switches": "Switches",
     "storage": "Storage",

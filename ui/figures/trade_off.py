@@ -54,7 +54,7 @@ def build_trade_off(
 
 
 def frontier(candidates: Sequence[Candidate]) -> list[Candidate]:
-    """Those that no other beats on both GPUs and E2E, from the fewest GPUs to the fastest."""
+    """Deployments that no other beats on both GPUs and E2E, from the fewest GPUs to the fastest."""
     best, kept = math.inf, []
     for candidate in sorted(candidates, key=lambda c: (c.deployment.gpus, c.e2e_ms)):
         if candidate.e2e_ms < best:

@@ -212,5 +212,5 @@ def _difference(row: TrafficRow) -> str:
 
 
 def _range(interval: Interval) -> str:
-    """Both ends; empty where neither is known."""
+    """Both ends of a range; empty where neither is known."""
     return "" if interval.low is None and interval.high is None else range_of(interval, "")

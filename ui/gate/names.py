@@ -1,4 +1,4 @@
-"""By which names this server is called, and whether it can be reached from elsewhere."""
+"""The names by which this server is called, and whether it can be reached from elsewhere."""
 
 import ipaddress
 from collections.abc import Collection

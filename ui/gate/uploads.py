@@ -26,7 +26,7 @@ _lock = threading.Lock()
 
 
 def admit() -> None:
-    """From now on the session that is running may upload files: it is past the door."""
+    """Let the running session upload files from now on: it is past the door."""
     _note(_admitted.add)
 
 

@@ -31,8 +31,8 @@ def draw_upload() -> None:
         max_upload_size=MAX_TRACE_MB,
         on_change=_read,
         help="One row per request: timestamp (seconds or date), input_tokens, output_tokens and, optionally, "
-        "cached_tokens. Azure, Mooncake, Bailian, BurstGPT and Splitwise are read as they are. The file stays in this "
-        "session.",
+        "cached_tokens. Azure, Mooncake, Bailian, BurstGPT and Splitwise are read as they are, as are logs of LiteLLM, "
+        "Langfuse, Helicone, Bedrock and OpenTelemetry and outputs of batches. The file stays in this session.",
     )
     if given is not None:
         draw_problems(st.session_state.get(_PROBLEMS, ()))

@@ -26,7 +26,7 @@ class OpenedVersion:
 
 
 def keep(version: Version, on_top_of: int | None = None) -> None:
-    """From now on Save goes on top of this version, or of a later one of the same scenario."""
+    """Make Save go on top of this version from now on, or of a later one of the same scenario."""
     st.session_state[KEPT] = OpenedVersion(scenario_id=version.scenario_id, number=on_top_of or version.number)
 
 

@@ -13,7 +13,7 @@ ORIGIN: dict[DecidedBy, str] = {"simulation": "Simulated", "analytic": "Estimate
 """Where instances and latency of a deployment come from, in a word."""
 
 ESTIMATES = "Instances and latency here are quick estimates (analytic load model); the plan itself is simulated."
-"""Beside answers to thousands of questions, which are not simulated."""
+"""The note beside answers to thousands of questions, which are not simulated."""
 
 
 def origin_of(candidate: Candidate) -> str:

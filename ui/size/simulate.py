@@ -33,7 +33,7 @@ _VERDICTS = {
     "infeasible": (st.error, ":material/error:"),
 }
 PREVIOUS = "Previous inputs: simulate again"
-"""Beside results that are older than the inputs, or than the settings of the simulation."""
+"""The note beside results that are older than the inputs, or than the settings of the simulation."""
 _FAILS: Mapping[Fails, str] = {"instance": "An instance", "system": "A system"}
 """What may fail, in the words of the control."""
 _PEAK, _DAY, _TRACE = "Busiest time", "Whole day", "Replay the trace"

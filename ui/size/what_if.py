@@ -163,7 +163,7 @@ def _answered(answer: FormAnswer, factors: Mapping[MovedInput, float]) -> None:
 
 
 def _draw_kept(answer: FormAnswer, kept: Kept) -> None:
-    """Both answers side by side, each with what makes the form ask for it."""
+    """Draw both answers side by side, each with what makes the form ask for it."""
     same, other = st.columns(2, gap="medium")
     with same.container(border=True):
         st.markdown("**The same hardware**")

@@ -52,7 +52,7 @@ _LOG = logging.getLogger(__name__)
 
 T = TypeVar("T")
 Key = tuple[str, bool]
-"""Of a plan: the scenario as JSON, and whether only the answer counts (``brief``)."""
+"""What a plan is kept by: the scenario as JSON, and whether only the answer counts (``brief``)."""
 
 
 @dataclass(kw_only=True)
@@ -399,7 +399,7 @@ class Plans:
 
 @cache
 def plans() -> Plans:
-    """Those of this process; computed in it until a server starts workers."""
+    """The plans of this process; computed in it until a server starts workers."""
     return Plans()
 
 

@@ -31,7 +31,7 @@ class Turns(Generic[Item]):
 
     @property
     def waiting(self) -> set[Item]:
-        """What waits, for whomever."""
+        """What waits, of all who ask."""
         return {item for items in self._waiting.values() for item in items}
 
     def join(self, session: Hashable, item: Item) -> None:

@@ -5,9 +5,10 @@ text parser takes 5.1 ms where ours takes 2.0 ms for the first reading of a vLLM
 later one (a page repeats its series at every scrape; 16,000 lines: 203 ms, ours 112 ms and 40 ms); it reads ``a 1 2 3``
 as a sample and an exemplar as a timestamp; and its OpenMetrics parser refuses every recorded page of vLLM and DCGM.
 
-Both formats give the same samples. ``_created`` series are left out: they double the list and no one asks for them. A
-page with a broken line is refused as a whole, as Prometheus does: half a page looks like a healthy engine with less
-load.
+Names of Prometheus 3 that stand in quotes ({"gen_ai.usage", ...}) are escaped with underscores, as it does for those
+who do not know them. Both formats give the same samples. ``_created`` series are left out: they double the list and no
+one asks for them. A page with a broken line is refused as a whole, as Prometheus does: half a page looks like a healthy
+engine with less load.
 """
 
 import math
@@ -26,7 +27,10 @@ LONGEST_KEPT = 400
 long ones that change would fill the memory."""
 
 _NAME = re.compile(r"[a-zA-Z_:][a-zA-Z0-9_:]*")
-_LABEL = re.compile(r'\s*([a-zA-Z_][a-zA-Z0-9_]*)\s*=\s*"((?:[^"\\]|\\.)*)"\s*(,|(?=\}))', re.DOTALL)
+_TEXT = r'"((?:[^"\\]|\\.)*)"'
+_LABEL = re.compile(rf"\s*([a-zA-Z_][a-zA-Z0-9_]*|{_TEXT})\s*=\s*{_TEXT}\s*(,|(?=\}}))", re.DOTALL)
+_QUOTED_NAME = re.compile(rf"\s*{_TEXT}\s*(?:,|(?=\}}))", re.DOTALL)
+_NO_LETTER = re.compile(r"[^a-zA-Z0-9_:]")
 _ESCAPED = re.compile(r"\\(.)", re.DOTALL)
 _SHORT = {"n": "\n"}
 
@@ -53,7 +57,7 @@ def read_page(text: str) -> list[PageSample]:
 
 
 def _samples(text: str) -> Iterator[PageSample]:
-    for number, line in enumerate(text.split("\n"), start=1):
+    for number, line in enumerate(text.removeprefix("\ufeff").split("\n"), start=1):
         stripped = line.strip()
         if stripped == "# EOF":
             return
@@ -87,6 +91,11 @@ def _series(text: str) -> tuple[str, tuple[tuple[str, str], ...], str]:
 
 def _parts(text: str) -> tuple[str, tuple[tuple[str, str], ...], str]:
     """Name, labels, and what follows them."""
+    if text.startswith("{"):
+        quoted = _QUOTED_NAME.match(text, 1)
+        if quoted is None:
+            raise ValueError
+        return (_escaped(quoted[1]), *_labels(text[quoted.end() :]))
     match = _NAME.match(text)
     if match is None:
         raise ValueError
@@ -116,11 +125,19 @@ def _labels(text: str) -> tuple[tuple[tuple[str, str], ...], str]:
         match = _LABEL.match(text, position)
         if match is None:
             raise ValueError
-        label, value = match.group(1), match.group(2)
+        label, value = match.group(1), match.group(3)
+        label = label if match.group(2) is None else _escaped(match.group(2))
         if label in labels:
             raise ValueError
         labels[label] = _ESCAPED.sub(lambda e: _SHORT.get(e.group(1), e.group(1)), value) if "\\" in value else value
         position = match.end()
+
+
+def _escaped(name: str) -> str:
+    """A name with underscores for what Prometheus 2 allows in none. Raises ValueError for an empty one."""
+    if not name:
+        raise ValueError
+    return _NO_LETTER.sub("_", name)
 
 
 def _skip_space(text: str, position: int) -> int:

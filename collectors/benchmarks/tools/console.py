@@ -13,6 +13,7 @@ from collectors.benchmarks.documents import Document
 from collectors.benchmarks.fields import Fields, latency_stats, median_or_key
 from collectors.benchmarks.records import BenchmarkRun, Imported, LatencyStats
 from collectors.benchmarks.rows import (
+    MAX_NAMED,
     both_throughputs,
     drafts_note,
     engine_of,
@@ -39,6 +40,7 @@ NAMES = {
     "Request rate configured (RPS)": "request_rate",
     "Maximum request concurrency": "max_concurrency",
     "Max request concurrency": "max_concurrency",
+    "Max reqeuest concurrency": "max_concurrency",  # as SGLang wrote it until 2025
     "Backend": "backend",
 }
 """Lines that state the load, by the names that both tools give it in their files."""
@@ -49,13 +51,16 @@ MEASURED = (
 )
 UNITS = {"ms": 1.0, "s": MS_PER_S, "us": 1e-3}
 """Milliseconds in the units that lines of latencies name."""
+UNREAD = "not read: "
+"""Before the names of latencies that no field here takes, such as those of sound."""
 FIRST = "Successful requests"
 """The line with which every block begins, but for what states the load."""
 
 _HEAD = re.compile(r"(Serving|Offline Throughput) Benchmark Result")
-_LATENCY = r"(?:Mean|Median|P\d+(?:\.\d+)?) (?:TTFT|TPOT|ITL|E2EL|E2E Latency) \((?:ms|s|us)\)"
+_LATENCY = r"(?:Mean|Median|P\d+(?:\.\d+)?) (?:TTFT|TPOT|ITL|E2EL|E2E Latency|E2E|Latency) \((?:ms|s|us)\)"
 _KNOWN = "|".join(map(re.escape, (*COUNTS, *NAMES, *MEASURED)))
 _LINE = re.compile(rf"(?<![a-z] )(?<!\w)((?i:{_KNOWN})|{_LATENCY})\s*[:|]\s*([^\s|]+)\s*\|?\s*$")
+_UNREAD = re.compile(r"(?<!\w)((?:Mean|Median|P\d+(?:\.\d+)?) [A-Z]\w*(?: \w+)*) \((?:ms|s|us)\)\s*[:|]\s*[\d.]+")
 _OPTION = re.compile(r"\b(model|backend|request_rate|max_concurrency|num_prompts)=(?:'([^']*)'|([\w.+-]+))")
 _RULE = re.compile(r"={20,}\W*$")
 _THOUSANDS = re.compile(r"\d{1,3}(,\d{3})+")
@@ -110,6 +115,8 @@ def _stated(line: str) -> Iterator[tuple[str, str]]:
         name = _SPELLED.get(match[1].lower(), match[1])
         value = match[2].replace(",", "") if name in COUNTS and _THOUSANDS.fullmatch(match[2]) else match[2]
         yield NAMES.get(name, name), value
+    elif unread := _UNREAD.search(line):
+        yield f"{UNREAD}{unread[1]}", unread[1]
 
 
 def _point(file: str, row: int, fields: Fields) -> BenchmarkRun:
@@ -140,12 +147,19 @@ def _point(file: str, row: int, fields: Fields) -> BenchmarkRun:
         ttft_ms=_stats(fields, "TTFT"),
         tpot_ms=_stats(fields, "TPOT"),
         itl_ms=_stats(fields, "ITL"),
-        e2e_ms=_stats(fields, "E2EL", "E2E Latency"),
+        e2e_ms=_stats(fields, "E2EL", "E2E Latency", "E2E", "Latency"),
         requests_per_s=fields.number("Request throughput (req/s)"),
         output_tokens_per_s=output,
         total_tokens_per_s=both_throughputs(total, fields.number("Input token throughput (tok/s)"), output),
-        notes=load.notes + notes + drafts_note(fields.number("Accept length", "Acceptance length")),
+        notes=load.notes + notes + _unread(fields) + drafts_note(fields.number("Accept length", "Acceptance length")),
     )
+
+
+def _unread(fields: Fields) -> tuple[str, ...]:
+    """What the block times and nothing here takes, by name."""
+    names = [f"“{key.removeprefix(UNREAD)}”" for key in fields.values if key.startswith(UNREAD)]
+    more = f" and {len(names) - MAX_NAMED} more" if len(names) > MAX_NAMED else ""
+    return (f"latencies that are not read: {', '.join(names[:MAX_NAMED])}{more}",) if names else ()
 
 
 def _stats(fields: Fields, *names: str) -> LatencyStats:

@@ -1,8 +1,11 @@
-"""LLMPerf: *_summary.json (flat) and *_individual_responses.json (a list of requests). All times in seconds.
+"""LLMPerf: *_summary.json (flat), *_individual_responses.json (a list of requests) and what is printed; all in seconds.
 
 Checked on a real excerpt and on the real results of the public repository (version "2023-08-31"). The tool is dormant
 since the end of 2024.
 """
+
+import re
+from collections.abc import Iterator
 
 import numpy as np
 
@@ -30,19 +33,54 @@ DERIVED_NOTE = "the mean TPOT is computed from the means of E2E, TTFT and OSL"
 RESPONSES_NOTE = "requests without times of sending: neither load nor throughput; the *_summary.json states both"
 
 
+_HEAD = re.compile(r"Results for token benchmark for (?P<model>\S+) queried with")
+_TYPED = re.compile(r"--num-concurrent-requests[ =]+(\d+)")
+_STATISTIC = re.compile(r"\s*(?P<name>p\d+|mean|min|max|stddev) = (?P<value>\S+)\s*")
+_COUNTS = {
+    "Number Of Errored Requests": "results_number_errors",
+    "Overall Output Throughput": "results_mean_output_throughput_token_per_s",
+    "Number Of Completed Requests": "results_num_completed_requests",
+    "Completed Requests Per Minute": "results_num_completed_requests_per_min",
+}
+_COUNT = re.compile(rf"\s*(?P<name>{'|'.join(_COUNTS)}): (?P<value>[\d.]+)")
+
+
 def detect(document: Document) -> bool:
     """Flat keys that begin with results_, or a list of requests with LLMPerf's names."""
     first = document.first
+    if document.kind == "text":
+        return bool(_HEAD.search(document.text)) and "end_to_end_latency_s" in document.text
     if document.is_object:
         return any(str(key).startswith(("results_ttft_s", "results_end_to_end_latency_s")) for key in first)
     return {"ttft_s", "end_to_end_latency_s", "number_output_tokens"} <= first.keys()
 
 
 def parse(document: Document) -> Imported:
-    """The one point of the run."""
+    """The one point of the run, or one a block that is printed."""
+    if document.kind == "text":
+        return read_rows(document.name, FORMAT, _printed(document.text), _summary, notes=NOTES, cells=True)
     if document.is_object:
         return read_objects(document, FORMAT, _summary, notes=NOTES)
     return _responses(document)
+
+
+def _printed(text: str) -> Iterator[tuple[int, dict[str, str]]]:
+    """What is printed of each run by the keys of the summary; the command that was typed above states concurrency."""
+    heads = list(_HEAD.finditer(text))
+    starts = [head.start() for head in heads]
+    for head, before, start, end in zip(heads, [0, *starts], starts, [*starts[1:], len(text)], strict=False):
+        typed = _TYPED.findall(text[before:start])
+        stated = {"model": head["model"]} | ({"num_concurrent_requests": typed[-1]} if typed else {})
+        metric = ""
+        for line in text[start:end].splitlines():
+            if match := _STATISTIC.fullmatch(line):
+                kind = f"quantiles_{match['name']}" if match["name"][0] == "p" else match["name"]
+                stated[f"results_{metric}_{kind}"] = match["value"]
+            elif match := _COUNT.match(line):
+                stated[_COUNTS[match["name"]]] = match["value"]
+            elif re.fullmatch(r"\s*[a-z0-9_]+\s*", line):
+                metric = line.strip()
+        yield text.count("\n", 0, start) + 1, stated
 
 
 def _summary(file: str, row: int, fields: Fields) -> BenchmarkRun:

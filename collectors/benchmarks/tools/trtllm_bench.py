@@ -6,7 +6,7 @@ engine is driven in process, without HTTP.
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 from collectors.benchmarks.documents import Document
 from collectors.benchmarks.fields import Fields, latency_stats
@@ -28,6 +28,8 @@ NOTES = (
 ALL_QUEUED_SHARE = 0.4
 """Queued all at once, requests wait in flight: on average at least about half of them are."""
 
+_HEAD = re.compile(r"^= (?:ENGINE DETAILS|[A-Z_]+ BACKEND)\s*$", re.MULTILINE)
+"""The heading with which a printed report begins."""
 _LINE = re.compile(r"^(?P<name>[A-Z][^:\n]*?):[ \t]+(?P<value>\S.*?)[ \t]*$", re.MULTILINE)
 _STATISTIC = re.compile(r"^\[(?P<metric>TTFT|TPOT|Latency)\] (?P<name>\w+)[ \t]*: (?P<value>\S+)", re.MULTILINE)
 
@@ -75,9 +77,16 @@ def parse(document: Document) -> Imported:
             f"{document.name} is the iteration log of trtllm-bench, without requests: import the file of --report_json."
         )
     if document.kind == "text":
-        rows: list[tuple[int, object]] = [(1, _printed(document.text))]
-        return read_rows(document.name, FORMAT, rows, _point, notes=NOTES, cells=True)
+        return read_rows(document.name, FORMAT, _reports(document.text), _point, notes=NOTES, cells=True)
     return read_objects(document, FORMAT, _point, notes=NOTES)
+
+
+def _reports(text: str) -> Iterator[tuple[int, Mapping[str, object]]]:
+    """The line of each printed report with what it says; a text with one heading or none is one report."""
+    starts = [match.start() for match in _HEAD.finditer(text)]
+    starts = [0, *starts[1:]]
+    for start, end in zip(starts, [*starts[1:], len(text)], strict=True):
+        yield text.count("\n", 0, start) + 1, _printed(text[start:end])
 
 
 def _printed(text: str) -> Mapping[str, object]:

@@ -1,6 +1,6 @@
 """vLLM ``bench throughput`` and ``bench latency``: the JSON of ``--output-json``, or the lines that they print.
 
-After the source of vLLM 0.6 to 0.32: throughput gives requests/s and all tokens/s of prompts that were sent at once;
+After the source of vLLM 0.1 to 0.32: throughput gives requests/s and all tokens/s of prompts that were sent at once;
 latency gives the seconds of whole batches. Neither file states lengths: only the options that are printed do.
 """
 
@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from collectors.benchmarks.documents import Document
 from collectors.benchmarks.fields import Fields, latency_stats
 from collectors.benchmarks.records import BenchmarkRun, Imported
-from collectors.benchmarks.rows import BATCH_NOTE, read_rows
+from collectors.benchmarks.rows import BATCH_NOTE, BenchmarkLoad, rate_or_concurrency, read_rows
 from collectors.units import MS_PER_S
 
 FORMAT = "vLLM bench throughput or latency"
@@ -27,10 +27,16 @@ _THROUGHPUT = re.compile(
 )
 _AVERAGE = re.compile(r"Avg latency:\s+([\d.]+) seconds")
 _PERCENTILE = re.compile(r"(\d+)% percentile latency:\s+([\d.]+) seconds")
+_SERVED = re.compile(r"(Total time|Average latency):\s+([\d.]+) s\b")
+"""What ``benchmark_serving.py`` printed until 0.3 around its throughput: no first tokens, whole requests in s."""
 _TOKENS = re.compile(r"Total num (prompt|output) tokens:\s+(\d+)")
-_OPTION = re.compile(r"\b(model|input_len|output_len|num_prompts|batch_size|tensor_parallel_size)=(?:'([^']*)'|(\d+))")
+_OPTION = re.compile(
+    r"\b(model|input_len|output_len|num_prompts|batch_size|tensor_parallel_size|request_rate)="
+    r"(?:'([^']*)'|([\d.]+|inf))"
+)
 _TYPED = re.compile(
-    r"-{1,2}(model|m|(?:random-)?input-len|(?:random-)?output-len|num-prompts|batch-size|tensor-parallel-size|tp)"
+    r"-{1,2}(model|m|(?:random-)?input-len|(?:random-)?output-len|num-prompts|batch-size|tensor-parallel-size|tp"
+    r"|request-rate)"
     r"[ =]+'?([^\s'\"-][^\s'\"]*)"
 )
 _TYPED_NAMES = {"m": "model", "tp": "tensor_parallel_size"}
@@ -57,7 +63,11 @@ def _runs(text: str) -> Iterator[tuple[int, dict[str, object]]]:
     results = sorted([*_THROUGHPUT.finditer(text), *_AVERAGE.finditer(text)], key=lambda match: match.start())
     starts = [match.start() for match in results]
     for before, start, after in zip([0, *starts], starts, [*starts[1:], len(text)], strict=False):
-        yield text.count("\n", 0, start) + 1, _options(text[before:start]) | _printed(text[start:after])
+        stated = _options(text[before:start]) | _printed(text[start:after])
+        if served := dict(_SERVED.findall(text[start:after])):
+            stated |= {"served_latency": served.get("Average latency")}
+            stated["elapsed_time"] = dict(_SERVED.findall(text[before:start])).get("Total time")
+        yield text.count("\n", 0, start) + 1, stated
 
 
 def _options(text: str) -> dict[str, object]:
@@ -80,6 +90,7 @@ def _printed(text: str) -> dict[str, object]:
 
 
 def _point(file: str, row: int, fields: Fields) -> BenchmarkRun:
+    load = _served(fields) if fields.has("served_latency") else BenchmarkLoad(mode="offline")
     batch, percentiles = fields.number("batch_size"), fields.child("percentiles")
     latency = fields.has("avg_latency")
     requests = fields.whole("num_requests", "num_prompts")
@@ -91,22 +102,31 @@ def _point(file: str, row: int, fields: Fields) -> BenchmarkRun:
         model=fields.text("model"),
         engine=ENGINE,
         tp=fields.count("tensor_parallel_size"),
-        mode=None if latency else "offline",
+        mode=None if latency else load.mode,
         concurrency=batch,
+        request_rate_rps=load.rate_rps,
         isl_mean=length["input"],
         osl_mean=length["output"],
         duration_s=fields.number("elapsed_time"),
         requests_completed=requests,
         e2e_ms=latency_stats(
             "latency",
-            mean=fields.number("avg_latency", scale=MS_PER_S),
+            mean=fields.number("avg_latency", "served_latency", scale=MS_PER_S),
             at=lambda percent: percentiles.number(f"{percent:g}", scale=MS_PER_S),
         ),
         requests_per_s=fields.number("requests_per_second"),
         output_tokens_per_s=fields.number("output_tokens_per_second"),
         total_tokens_per_s=fields.number("tokens_per_second"),
-        notes=(BATCH_NOTE,) if latency else (),
+        notes=(*load.notes, *((BATCH_NOTE,) if latency else ())),
     )
+
+
+def _served(fields: Fields) -> BenchmarkLoad:
+    """The load of the first ``benchmark_serving.py``: a rate, everything at once at an infinite one."""
+    rate = fields.text("request_rate", "request-rate")
+    if rate is None:
+        return BenchmarkLoad(notes=("the rate that was asked for is not stated above the result",))
+    return BenchmarkLoad(mode="offline") if rate == "inf" else rate_or_concurrency(fields)
 
 
 def _length(fields: Fields, kind: str, counted: str, requests: int | None) -> float | None:

@@ -17,7 +17,7 @@ from sharing.formats.xml_text import begun
 from sharing.report.content import Chart, Fact, Released, Report
 
 STRIP_SHARE = 0.27
-"""Of the area: the most that texts above charts take."""
+"""The largest share of the area that texts above charts take."""
 LABEL_SHARE, VALUE_SHARE = 0.22, 0.39
 """Of the height of a card: in the lowest of cards the rest takes two lines of the smallest letters."""
 CARDS, CARDS_IN_A_ROW, CARD_HEIGHT = 15, 5, 70
@@ -26,7 +26,7 @@ BROAD_TABLE, WIDE_TABLE, NARROW_TABLE = 6, 4, 3
 """Columns from which on a table gets twice or more of the room of what stands beside it, and below which it gets less.
 Details, which a slide leaves out, are not counted."""
 CHARACTERS = 330
-"""Of a text beside charts and tables; all of it stands in the notes."""
+"""The most characters of a text beside charts and tables; all of it stands in the notes."""
 
 
 def write(source: ReportSource) -> bytes:

@@ -89,10 +89,10 @@ def _letter(letter: str) -> float:
     return 0.85 if letter.isupper() else 0.72
 
 
-def height_of(texts: Sequence[str], size: float, width: int, between: float = 0.4) -> int:
+def height_of(texts: Sequence[str], size: float, width: int) -> int:
     """Height of paragraphs one below the other, in EMU."""
     lines = sum(lines_of(text, size, width) for text in texts)
-    return emu(size * (lines * LINE + between * max(len(texts) - 1, 0)))
+    return emu(size * (lines * LINE + 0.4 * max(len(texts) - 1, 0)))
 
 
 def fitting(texts: Sequence[str], box: Box, sizes: Sequence[float]) -> tuple[float, tuple[str, ...]]:

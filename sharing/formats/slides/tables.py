@@ -18,7 +18,7 @@ from sharing.report.content import Table
 SIZES = (14.0, 13.0, 12.0, 11.0, 10.0, 9.0)
 MARGIN, PADDING = emu(4), emu(5)
 CHARACTERS = 170
-"""Of a cell on a slide; all of it stands in the notes."""
+"""The most characters of a cell on a slide; all of it stands in the notes."""
 WIDEST, LONGEST_WORD = 40, 14
 """Characters of a text and of a word that count for the width of a column."""
 TEXT_POINTS, NUMBER_POINTS = 70.0, 50.0

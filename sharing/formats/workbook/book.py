@@ -25,7 +25,7 @@ MOST_CHARACTERS = 32_000
 SHEET_NAME_LENGTH = 31
 SIGNIFICANT = 3
 WIDTH_OF_LETTER = 1.0
-"""Of a digit, in which columns are measured: a mean of text with capitals."""
+"""Width of a letter in digits, in which columns are measured: the mean of text with capitals."""
 NORMAL_SIZE, NORMAL_WIDTH, LINE_HEIGHT = 10, 8.43, 13.0
 """Size of the letters, width of a column in characters, and height of a line in points."""
 

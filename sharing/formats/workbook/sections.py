@@ -8,7 +8,7 @@ from sharing.report.content import Bullets, Cell, Chart, Facts, Paragraph, Relea
 
 COLUMNS = 8
 FIRST_WIDTH, WIDTH, MOST_WIDTH = 44.0, 18.0, 60.0
-"""Of the first and of other columns, and of those with long texts, in characters."""
+"""Characters that the first column, others, and those with long texts are wide."""
 CHART_ROWS = 20
 DRAWN = "Drawn above: "
 """Begins the title of the cells that a chart shows."""

@@ -227,6 +227,7 @@ def test_the_own_tool_of_an_engine_names_it():
         "SGLang batches": "sglang",
         "llama-bench": "llamacpp",
         "trtllm-bench": "trtllm",
+        "gptManagerBenchmark": "trtllm",
     }
     assert set(own.values()) <= set(engines())
     assert engine_of_tool("GuideLLM") is None

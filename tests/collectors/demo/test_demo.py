@@ -12,13 +12,13 @@ from collectors.backends.scrape.text import read_page
 from collectors.connect import read
 from collectors.demo.day import INCIDENTS, PEAK_RPS, conditions_at
 from collectors.demo.deployment import Demo
-from collectors.demo.feed import DemoFeed, write_history
+from collectors.demo.feed import DemoFeed
 from collectors.demo.server import DemoServer
 from collectors.questions.devices import read_devices
 from collectors.questions.history import history
 from collectors.reading.observation import Observation, State
 from collectors.source import source_from
-from tests.collectors.servers import running_prometheus
+from tests.collectors.servers import running_prometheus, write_blocks
 
 NOW = 1_800_000_000.0
 HOUR = 3600.0
@@ -189,9 +189,7 @@ def test_real_prometheus_scrapes_the_demo_and_both_ways_agree(tmp_path: Path, ne
 def test_history_file_becomes_a_prometheus(tmp_path: Path, needs_prometheus: None) -> None:
     now = time.time()
     feed = DemoFeed(hours=0.2, second_of_day=11.2 * HOUR, clock=lambda: now)
-    write_history(tmp_path / "h.om", feed, start_s=now - HOUR, end_s=now)
-    command = ["promtool", "tsdb", "create-blocks-from", "openmetrics", str(tmp_path / "h.om"), str(tmp_path / "tsdb")]
-    subprocess.run(command, check=True, capture_output=True)
+    write_blocks(tmp_path, feed, start_s=now - HOUR, end_s=now)
     with running_prometheus(tmp_path) as prometheus:
         raw = {"schema_version": 1, "prometheus": {"url": prometheus.url}, "window_s": 300}
         seen = read(source_from(raw), at_s=now)

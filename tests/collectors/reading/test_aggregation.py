@@ -85,12 +85,12 @@ class TestRouters:
 class TestTwoJobs:
     """The same pod under two scrape jobs is one."""
 
-    def feed(self, addresses: tuple[str, str], *, namespaces: tuple[str, str] = ("n", "n")) -> Feed:
-        def page(job: str, space: str, pod: str) -> Page:
-            extra = f'exported_job="{job}",pod="{pod}",namespace="{space}",'
+    def feed(self, addresses: tuple[str, str]) -> Feed:
+        def page(job: str) -> Page:
+            extra = f'exported_job="{job}",pod="vllm-0",namespace="n",'
             return steady(*[line.replace("{", "{" + extra, 1) for line in BASE])
 
-        feed = Feed({f"{a}:{i}": page(f"j{i}", namespaces[i], "vllm-0") for i, a in enumerate(addresses)})
+        feed = Feed({f"{a}:{i}": page(f"j{i}") for i, a in enumerate(addresses)})
         return feed
 
     def test_whatever_address_each_job_has(self) -> None:

@@ -112,6 +112,49 @@ PAGES = {
 }
 
 
+def gateway(before: str, unit: str, second: str) -> list[str]:
+    """A page of Envoy AI Gateway, or of agentgateway with words before the names and no units behind them."""
+    own, failed = 'gen_ai_request_model="m",gen_ai_operation_name="chat"', 'error_type="_OTHER"'
+    usage = f"{before}gen_ai_client_token_usage{unit}"
+    return [
+        *histogram(f"{before}gen_ai_server_request_duration{second}", {1: 1, 5: 2}, 4, own),
+        *histogram(f"{before}gen_ai_server_request_duration{second}", {1: 0.5}, 0.1, f"{own},{failed}"),
+        *histogram(f"{before}gen_ai_server_time_to_first_token{second}", {0.1: 1, 0.25: 2}, 0.4, own),
+        *histogram(usage, {1024: 2}, 2000, f'{own},gen_ai_token_type="input"'),
+        *histogram(usage, {256: 2}, 100, f'{own},gen_ai_token_type="output"'),
+    ]
+
+
+@pytest.mark.parametrize("page", [gateway("", "_token", "_seconds"), gateway("agentgateway_", "", "")])
+@pytest.mark.parametrize("selector", [{}, {"model": "m"}])
+def test_gateways_with_the_names_of_opentelemetry(page: list[str], selector: dict[str, str]) -> None:
+    seen = Feed({"a:8000": steady(*page)}).read(selector={"job": "scrape", **selector})
+    assert (seen.engine, seen.number("finished_rps"), seen.number("failed_rps")) == ("gen_ai", 2, 0.5)
+    assert (seen.number("prompt_tokens_per_s"), seen.number("generation_tokens_per_s")) == (2000, 100)
+    assert seen.distribution("ttft_ms").mean == pytest.approx(200)
+    assert seen.distribution("e2e_ms").mean == pytest.approx(2000)
+    assert seen.distribution("input_tokens").mean == pytest.approx(1000)
+    assert seen.distribution("output_tokens").mean == pytest.approx(50)
+
+
+@pytest.mark.parametrize("before", ["smg_router_", "sgl_router_"])
+@pytest.mark.parametrize("label", ["token_type", "direction"])
+def test_the_router_of_sglang_under_both_names(before: str, label: str) -> None:
+    page = [
+        f"{before}requests_total{{{D}}} @2",
+        "smg_worker_requests_active 5" if before == "smg_router_" else f"{before}running_requests 5",
+        f'{before}tokens_total{{{D},{label}="input"}} @2000',
+        f'{before}tokens_total{{{D},{label}="output"}} @100',
+        *histogram(f"{before}request_duration_seconds", {1: 1, 5: 2}, 4, D),
+        *histogram(f"{before}ttft_seconds", {0.1: 1, 0.25: 2}, 0.4, D),
+    ]
+    seen = Feed({"a:29000": steady(*page)}).read(selector={"job": "scrape", "model": "m"})
+    assert (seen.engine, seen.number("running"), seen.number("finished_rps")) == ("sglang_router", 5, 2)
+    assert (seen.number("prompt_tokens_per_s"), seen.number("generation_tokens_per_s")) == (2000, 100)
+    assert (seen.distribution("ttft_ms").mean, seen.distribution("e2e_ms").mean) == pytest.approx((200, 2000))
+    assert seen.distribution("output_tokens").mean == pytest.approx(50)
+
+
 @pytest.mark.parametrize("engine", PAGES)
 def test_engine_is_detected_and_read(engine: str) -> None:
     seen = Feed({"a:8000": steady(*PAGES[engine])}).read(selector={"job": "scrape"})
@@ -158,7 +201,15 @@ def test_frontend_goes_before_its_workers() -> None:
 
 
 def test_every_engine_of_the_list_has_a_vocabulary() -> None:
-    assert set(engine_vocabularies()) == {*PAGES, "triton", "llamacpp", "litellm", "dynamo_worker"}
+    assert set(engine_vocabularies()) == {
+        *PAGES,
+        "triton",
+        "llamacpp",
+        "litellm",
+        "dynamo_worker",
+        "gen_ai",
+        "sglang_router",
+    }
     for name in ("vLLM", "TensorRT-LLM", "trtllm", "Triton", "llm-d", "NIM", "text-generation-inference", "Dynamo"):
         assert engine_vocabulary(name), name
 

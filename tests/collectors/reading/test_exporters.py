@@ -48,6 +48,10 @@ def test_early_names_and_labels_of_amd() -> None:
     assert (seen.number("gpus"), seen.number("gpu_busy"), seen.number("power_w")) == (1, 0.5, 41)
 
 
+TELEGRAF = 'host="h",index="0",name="NVIDIA H100 80GB HBM3",uuid="u",pstate="P0"'
+RAY = 'GpuIndex="0",GpuDeviceName="NVIDIA_H100_80GB_HBM3",ip="10.0.0.1",SessionName="s",instance="10.0.0.1:8080"'
+
+
 @pytest.mark.parametrize(
     ("exporter", "lines", "numbers"),
     [
@@ -106,6 +110,33 @@ def test_early_names_and_labels_of_amd() -> None:
                 'nvidia_gpu_memory_total_bytes{minor_number="0",uuid="u",name="Tesla T4"} 4e10',
             ],
             {"gpu_memory_total_gb": 40},
+        ),
+        (
+            "telegraf",
+            [
+                f"nvidia_smi_{name}{{{TELEGRAF}}} {value}"
+                for name, value in (
+                    ("utilization_gpu", 50),
+                    ("power_draw", 630),
+                    ("memory_used", 20e9 / 1048576),
+                    ("memory_total", 85e9 / 1048576),
+                    ("clocks_current_sm", 1980),
+                )
+            ],
+            {"gpu_memory_total_gb": 85, "gpu_clock_min_mhz": 1980},
+        ),
+        (
+            "ray",
+            [
+                f"ray_node_{name}{{{RAY}}} {value}"
+                for name, value in (
+                    ("gpus_utilization", 50),
+                    ("gpu_power_milliwatts", 630_000),
+                    ("gram_used", 20e9 / 1048576),
+                    ("gram_available", 60e9 / 1048576),
+                )
+            ],
+            {"gpu_memory_total_gb": 80},
         ),
     ],
 )

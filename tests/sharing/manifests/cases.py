@@ -127,8 +127,8 @@ def arguments(command: list[str]) -> dict[str, Any]:
     return out
 
 
-def container(name: str, file: str = "kubernetes.yaml", kind: str = "Deployment") -> Any:
-    (found,) = (one for one in documents(name, file) if one["kind"] == kind)
+def container(name: str, file: str = "kubernetes.yaml") -> Any:
+    (found,) = (one for one in documents(name, file) if one["kind"] == "Deployment")
     return found["spec"]["template"]["spec"]["containers"][0]
 
 

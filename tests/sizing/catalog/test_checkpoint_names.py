@@ -41,9 +41,9 @@ FORMATS = {
     "INT8": "int8_sq",
     "bnb-4bit": "int4_wo",
     "MLX-8bit": "int8_wo",
-    "Q4_K_M": "int4_wo",
-    "UD-Q4_K_XL": "int4_wo",
-    "Q8_0": "int8_wo",
+    "Q4_K_M": "q4_k_m",
+    "UD-Q4_K_XL": "q4_k_m",
+    "Q8_0": "q8_0",
     "W4AFP8": "w4a8_awq",
     "BF16": "bf16",
 }

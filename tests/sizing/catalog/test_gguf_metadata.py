@@ -128,7 +128,7 @@ def test_a_file_without_an_output_head_shares_it() -> None:
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        ({"general.architecture": "lfm2"}, "architecture “lfm2”"),
+        ({"general.architecture": "gemma3n"}, "architecture “gemma3n”"),
         ({"llama.attention.head_count_kv": [8, 4] * 16}, "layers of different attention.head_count_kv"),
         ({"llama.embedding_length": None}, "without llama.embedding_length"),
     ],
@@ -154,7 +154,7 @@ def test_modes_of_mlx_are_formats(mode: str, precision: str) -> None:
     assert model.native_precision == precision
 
 
-def of_published(architecture: str, **keys: int) -> dict[str, object]:
+def of_published(architecture: str, **keys: object) -> dict[str, object]:
     """Keys of a file: layers, width, MLP, heads, KV heads and vocabulary in this order, others by name."""
     names = ("block_count", "embedding_length", "feed_forward_length", "attention.head_count")
     names += ("attention.head_count_kv", "vocab_size")

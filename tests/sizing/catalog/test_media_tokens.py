@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from sizing.catalog import models
+from sizing.catalog import Model, models
 from sizing.catalog.media_tokens import ImageRule, image_rule, readers, sound_rule
 
 ROWS = list(csv.DictReader((Path(__file__).parent / "image_tokens.csv").read_text(encoding="utf-8").splitlines()))
@@ -78,6 +78,37 @@ def test_what_is_attended_to_beside_the_prompt_takes_one_token():
 def test_sound_has_as_many_tokens_as_its_model_makes(model, seconds, tokens, frames):
     known = sound_rule(models()[model])
     assert known.of(seconds) == (tokens, frames)
+
+
+def of_class(name: str) -> Model:
+    return replace(models()["Qwen/Qwen3-30B-A3B"], hf_architecture=name, params_vision=1e9)
+
+
+@pytest.mark.parametrize(
+    ("name", "seconds", "tokens", "frames"),
+    [
+        ("Qwen3OmniMoeForConditionalGeneration", 10, 130, 130),
+        ("Qwen3OmniMoeForConditionalGeneration", 0.5, 7, 6.5),
+        ("Qwen3ASRForConditionalGeneration", 60, 780, 780),
+        ("Qwen2_5OmniModel", 10, 250, 500),
+        ("Qwen2AudioForConditionalGeneration", 45, 750, 2250),
+        ("AudioFlamingo3ForConditionalGeneration", 600, 15_000, 30_000),
+        ("GraniteSpeechForConditionalGeneration", 3, 30, 150),
+        ("VoxtralRealtimeForConditionalGeneration", 4, 50, 200),
+        ("GlmAsrForConditionalGeneration", 8, 100, 400),
+    ],
+)
+def test_sound_of_families_that_the_catalogue_does_not_hold(name, seconds, tokens, frames):
+    """Whole seconds by the lengths that each processor of transformers 5.24 counts."""
+    assert sound_rule(of_class(name)).of(seconds) == (tokens, frames)
+
+
+def test_what_listens_and_sees_does_both():
+    omni = image_rule(of_class("Qwen3OmniMoeForConditionalGeneration"))
+    assert not omni.assumed
+    assert omni.of(1024, 1024).tokens == 32 * 32
+    assert image_rule(of_class("Qwen2_5OmniForConditionalGeneration")).of(1008, 1008).tokens == 36 * 36
+    assert image_rule(of_class("Qwen3ASRForConditionalGeneration")) is None
 
 
 def test_text_alone_is_no_image_and_a_family_not_looked_up_says_so():

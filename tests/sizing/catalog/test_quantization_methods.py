@@ -20,10 +20,28 @@ def group(bits: int, kind: str, size: int | None = None, activations: int | None
 OF_STAGES = {"weight": [{"dtype": "fp8_e4m3"}, {"dtype": "int4"}], "input_tensors": {"dtype": "fp8_e4m3"}}
 INTX = {"_type": "Int8DynamicActivationIntxWeightConfig", "_data": {"weight_dtype": {"_data": "int4"}}}
 BY_MODULE = {"_type": "ModuleFqnToConfig", "_data": {"module_fqn_to_config": {"_default": INTX}}}
+
+
+def ao(kind: str, **data) -> dict:
+    return {"quant_method": "torchao", "quant_type": {"default": {"_type": kind, "_data": data}}}
+
+
+ALL_PARTS = [f"self_attn.{part}_proj" for part in "qkvo"] + [f"mlp.{part}_proj" for part in ("gate", "up", "down")]
+VPTQ_3_BIT = {"vector_lens": [-1, 8], "num_centroids": [-1, 65536], "num_res_centroids": [-1, 256]}
 METHODS = [
     ({"quant_method": "quark", "global_quant_config": OF_STAGES}, "w4a8_awq"),
     ({"quant_method": "torchao", "quant_type": {"default": INTX}}, "w4a8_awq"),
     ({"quant_method": "torchao", "quant_type": {"default": BY_MODULE}}, "w4a8_awq"),
+    (ao("MXDynamicActivationMXWeightConfig", weight_dtype={"_data": "float8_e4m3fn"}), "fp8"),
+    (ao("MXFPInferenceConfig", weight_dtype={"_data": "float4_e2m1fn_x2"}), "mxfp4"),
+    (ao("NVFP4DynamicActivationNVFP4WeightConfig"), "nvfp4"),
+    (ao("GemliteUIntXWeightOnlyConfig", bit_width=4, group_size=64), "int4_wo"),
+    ({"quant_method": "vptq", "shared_layer_config": dict.fromkeys(ALL_PARTS, VPTQ_3_BIT)}, "int3_wo"),
+    ({"quant_method": "bitnet", "quantization_mode": "online"}, "bf16"),
+    ({"quant_method": "fp_quant", "forward_dtype": "nvfp4", "pseudoquantization": True}, "bf16"),
+    ({"quant_method": "fouroversix", "dtype": "nvfp4", "scale_rule": "mse"}, "nvfp4"),
+    ({"quant_method": "metal", "bits": 4, "group_size": 64}, "int4_wo"),
+    ({"quant_method": "quark", "layer_type_quant_config": {"nn.Linear": {"weight": {"dtype": "fp8_e4m3"}}}}, "fp8"),
     ({"load_in_4bit": True, "bnb_4bit_quant_type": "nf4"}, "int4_wo"),
     ({"quant_method": "bitsandbytes", "load_in_4bit": False, "load_in_8bit": False}, "bf16"),
     ({"quant_method": "compressed-tensors", "config_groups": {}, "sparsity_config": {"format": "sparse-24"}}, "bf16"),
@@ -98,6 +116,7 @@ def test_every_method_is_read_with_its_bits(section, precision):
         {"quant_method": "brandnew"},
         {"quant_method": "gguf"},
         {"quant_method": "modelopt", "quant_algo": "MIXED_PRECISION"},
+        {"quant_method": "torchao", "quant_type": "autoquant"},
     ],
 )
 def test_a_method_without_bits_is_refused_and_never_taken_for_16_bit(section):
@@ -111,6 +130,22 @@ def test_what_is_taken_of_a_checkpoint_is_said():
     sparse = groups(group(8, "float"), sparsity_config={"format": "sparse-24-bitmask"})
     model = model_from_config(LLAMA_3_8B | {"quantization_config": sparse})
     assert any("sparsely" in said for said in model.assumptions)
+
+
+@pytest.mark.parametrize(
+    ("section", "kind"),
+    [
+        ({"quant_method": "modelopt", "quant_algo": "NVFP4", "kv_cache_quant_algo": "FP8"}, "FP8"),
+        (groups(group(4, "float", 16), kv_cache_scheme={"num_bits": 8, "type": "float"}), "FP8"),
+        (groups(group(4, "float", 16), kv_cache_scheme={"num_bits": 4, "type": "float"}), "NVFP4"),
+        (groups(group(4, "float", 16), kv_cache_scheme=None), None),
+    ],
+)
+def test_a_cache_with_scales_of_its_own_is_said(section, kind):
+    said = [
+        note for note in model_from_config(LLAMA_3_8B | {"quantization_config": section}).assumptions if "KV" in note
+    ]
+    assert said == ([] if kind is None else [next(note for note in said if f"for {kind}," in note)])
 
 
 def test_an_unknown_method_with_bits_is_said():
@@ -130,6 +165,8 @@ def test_mixed_formats_are_the_one_of_most_weights_and_said():
     assert any("NVFP4" in said and "FP8" in said for said in model.assumptions)
 
 
+FP8_ATTENTION = {"re:.*self_attn.*": {"_type": "Float8WeightOnlyConfig"}, "model.layers.0.mlp.up_proj": None}
+OF_8_BIT = {"model.embed_tokens": {"_type": "Int8WeightOnlyConfig"}}
 EMBEDDINGS = 2 * 128256 * 4096 * 2.0
 ATTENTION, MLP = 32 * 4096 * (4096 + 1024) * 2, 32 * 3 * 4096 * 14336
 
@@ -173,6 +210,33 @@ ATTENTION, MLP = 32 * 4096 * (4096 + 1024) * 2, 32 * 3 * 4096 * 14336
                 "quantized_layers": {f"model.layers.{i}.mlp.up_proj": {"quant_algo": "FP8"} for i in range(32)},
             },
             2 * (ATTENTION + MLP) - MLP / 3,
+        ),
+        (ao("ModuleFqnToConfig", module_fqn_to_config=FP8_ATTENTION), ATTENTION + 2 * MLP),
+        (
+            ao("FqnToConfig", fqn_to_config={"_default": {"_type": "Int8WeightOnlyConfig"}} | FP8_ATTENTION | OF_8_BIT),
+            ATTENTION + MLP + MLP / 96 - EMBEDDINGS / 4,
+        ),
+        (
+            {"quant_method": "auto-round", "bits": 8, "extra_config": {".*self_attn.*": {"bits": 4, "group_size": 32}}},
+            ATTENTION * (0.5 + 2.5 / 32) + MLP,
+        ),
+        (
+            {"quant_method": "gptq", "bits": 8, "modules_in_block_to_quantize": [["mlp.gate_proj"], ["mlp.up_proj"]]},
+            2 * ATTENTION + MLP * 4 / 3,
+        ),
+        ({"quant_method": "modelopt", "quant_algo": "W4A16_AWQ", "group_size": 32}, (ATTENTION + MLP) * 0.578125),
+        (groups(group(8, "int", targets=["Linear"]), ignore=[]), ATTENTION + MLP - EMBEDDINGS / 4),
+        (groups(group(8, "int"), group(8, "int", targets=["Embedding"])), ATTENTION + MLP - EMBEDDINGS / 4),
+        ({"bits": 4, "group_size": 64}, (ATTENTION + MLP + EMBEDDINGS / 2) * 0.5625 - EMBEDDINGS),
+        (
+            {"bits": 4, "group_size": 64}
+            | {f"model.layers.{i}.self_attn.{part}_proj": {"bits": 8} for i in range(32) for part in "qkvo"}
+            | {f"model.layers.{i}.mlp.up_proj": False for i in range(32)},
+            ATTENTION * 1.0625 + MLP * (2 / 3 * 0.5625 + 2 / 3) + EMBEDDINGS / 2 * 0.5625 - EMBEDDINGS,
+        ),
+        (
+            {"quant_method": "spqr", "bits": 3, "shapes": {"model.layers.0.self_attn.q_proj.dense_weights.shape": 64}},
+            (ATTENTION + MLP) / 2,
         ),
     ],
     ids=lambda value: "" if isinstance(value, float | int) else str(value)[:60],

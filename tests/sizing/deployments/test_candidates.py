@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from sizing import Scenario
 from sizing.catalog import gpus
 from sizing.deployments.candidates import (
     CONVERTED,
@@ -18,7 +19,8 @@ from sizing.deployments.candidates import (
 from sizing.deployments.layouts import MAX_GPUS_PER_INSTANCE, WIDE_DP_SIZES
 from sizing.question.configuration import Allowed
 from sizing.question.speculation import Speculation
-from tests.sizing.asking import LLAMA_8B, LLAMA_70B, model_named
+from sizing.question.understand import understand
+from tests.sizing.asking import LLAMA_8B, LLAMA_70B, model_named, raw
 
 DRAFTS = Speculation(draft_tokens=3, acceptance=0.7, draft_cost=0.05)
 SOME_MODELS = (LLAMA_8B, LLAMA_70B, "deepseek-ai/DeepSeek-V3", "openai/gpt-oss-120b", "tiiuae/falcon-7b")
@@ -222,3 +224,35 @@ def test_gpu_numbers_tell_gpu_types_apart_in_every_part_of_a_table():
     part = some.take(np.array([len(some) - 1, 0]))
     assert part.gpu_number.tolist() == [some.gpu_number[-1], some.gpu_number[0]]
     assert len(set(some.gpu_number.tolist())) == 2
+
+
+def engines_tried(model: str, gpu: str) -> set[str]:
+    scenario = Scenario.model_validate(raw(model, deployment={"gpus": [gpu]}))
+    question = understand(scenario)
+    return {row.engine.id for row in enumerate_for(question.model, question.gpus[0], question.allowed)}
+
+
+@pytest.mark.parametrize(
+    ("model", "gpu"),
+    [
+        ("qwen3:8b-q4_K_M", "rtx_4090"),
+        ("bartowski/Llama-3.3-70B-Instruct-GGUF:Q8_0", "a100_sxm_80g"),
+        ("unsloth/Qwen3-30B-A3B-GGUF:Q4_K_M", "mi300x"),
+    ],
+)
+def test_weights_in_the_files_of_an_engine_have_it_considered_on_every_gpu(model: str, gpu: str) -> None:
+    assert "llamacpp" in engines_tried(model, gpu)
+
+
+@pytest.mark.parametrize("model", ["Qwen/Qwen3-8B", "Qwen/Qwen3-8B-FP8", "Qwen/Qwen3-8B-AWQ"])
+def test_other_weights_do_not(model: str) -> None:
+    assert "llamacpp" not in engines_tried(model, "rtx_4090")
+
+
+def test_layers_are_split_over_any_number_of_the_gpus_of_a_server_by_an_engine_that_does_so() -> None:
+    def stages(engine: str) -> set[int]:
+        return {row.pp for row in rows(LLAMA_70B, "l4", engines=(engine,)) if row.tp == 1}
+
+    assert stages("llamacpp") == set(range(1, 9))
+    assert stages("vllm") == {1, 2, 4}
+    assert {row.pp for row in rows(LLAMA_70B, "l4", engines=("llamacpp",), pp=(3,))} == {3}

@@ -70,13 +70,13 @@ def instance(usd_per_hour: float, count: int = 8, kw: float = 8.0) -> Rented:
 
 
 def fleet(
-    instances: int, gpus_each: int = 8, max_rps: float = 1.0, spares: int = 0, gpus: tuple[float, float] | None = None
+    instances: int, gpus_each: int = 8, max_rps: float = 1.0, gpus: tuple[float, float] | None = None
 ) -> PricedFleet:
     """Instances that all carry as much as they can at the peak; ``gpus``: range of GPUs, exact if left out."""
     every = float(instances * gpus_each)
     low, high = gpus or (every, every)
-    kind = FleetKind(gpus=gpus_each, working=instances - spares, spares=spares, max_rps=max_rps)
-    return PricedFleet(kinds=(kind,), peak_rps=(instances - spares) * max_rps, gpus_low=low, gpus_high=high)
+    kind = FleetKind(gpus=gpus_each, working=instances, spares=0, max_rps=max_rps)
+    return PricedFleet(kinds=(kind,), peak_rps=instances * max_rps, gpus_low=low, gpus_high=high)
 
 
 def token_price(input_usd: float = 1.0, cached_usd: float = 0.25, output_usd: float = 4.0) -> TokenPrices:

@@ -21,9 +21,9 @@ def flow(way: Way, known: Money, peak_rps: float = 1.0, **costs: float) -> CashF
     return cash_flow_of(views_over_time(way, peak_rps, Costs.model_validate(costs)), known)
 
 
-def owned(known: Money = OWN, usd: float = 60_000, count: int = 1) -> Way:
+def owned(known: Money = OWN, count: int = 1) -> Way:
     def way(load: float) -> View:
-        return on_prem(server(usd, kw=0.0), fleet(count).at(max(load, 1.0)), known)
+        return on_prem(server(60_000, kw=0.0), fleet(count).at(max(load, 1.0)), known)
 
     return way
 

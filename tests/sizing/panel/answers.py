@@ -4,7 +4,7 @@ Read from the plan's JSON, the contract that other programs rely on, so that the
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 
@@ -32,8 +32,8 @@ class Answer:
     """One deployment: the first choice of a plan, or an alternative, of which less is known.
 
     ``layouts`` holds one layout, or those of prefill and decode where they run apart. ``kv_share`` is the KV cache of
-    an instance as a share of the memory of its GPUs, ``usd`` what the hardware costs a month. ``warnings`` are the
-    codes of what is said with the plan.
+    an instance as a share of the memory of its GPUs, ``usd`` what the hardware costs a month, ``power_kw`` what its
+    systems draw at most. ``warnings`` are the codes of what is said with the plan.
     """
 
     gpu: str
@@ -47,6 +47,7 @@ class Answer:
     system: str
     systems: int
     usd: float | None
+    power_kw: float | None = None
     kv_share: float | None = None
     warnings: frozenset[str] = frozenset()
 
@@ -107,20 +108,17 @@ def first_choice(plan: Mapping[str, Any]) -> Answer | None:
     """What a plan, as JSON, answers; None where nothing serves."""
     if plan["deployment"] is None:
         return None
-    cost = plan["cost"] or {}
+    cost, each = plan["cost"] or {}, plan["per_instance"]
     answer = _deployed(
-        plan["deployment"], usd=cost.get("usd_per_month"), warnings=frozenset(w["code"] for w in plan["warnings"])
+        plan["deployment"],
+        usd=cost.get("usd_per_month"),
+        power_kw=cost.get("power_kw"),
+        warnings=frozenset(w["code"] for w in plan["warnings"]),
     )
-    each = plan["per_instance"]
-    if each is None:
+    if each is None or each["kv_gb"] is None:
         return answer
     memory = each["memory_per_gpu_gb"] * answer.layouts[-1].gpus  # per_instance is the decode instance where apart
-    return _deployed(
-        plan["deployment"],
-        usd=answer.usd,
-        warnings=answer.warnings,
-        kv_share=None if each["kv_gb"] is None else each["kv_gb"] / memory,
-    )
+    return replace(answer, kv_share=each["kv_gb"] / memory)
 
 
 def alternatives(plan: Mapping[str, Any]) -> tuple[Answer, ...]:

@@ -30,7 +30,8 @@ class Accepted:
     unless a question says otherwise: within one system every model of the catalogue has a layout without a pipeline.
     ``providers``: who rents it, anybody where none is given.
     ``apart``: whether prefill and decode may run in instances of their own. ``narrow``: whether FP4 is accepted on GPUs
-    that compute it in 16 bit; INT8 is, on those without FP8 alone. ``usd``: hardware, USD a month.
+    that compute it in 16 bit; INT8 is, on those without FP8 alone. ``usd``: hardware, USD a month; ``power_kw``: all
+    systems at their maximum, where it is known.
     """
 
     gpus: frozenset[str]
@@ -43,6 +44,7 @@ class Accepted:
     pp: Range = (1, 1)
     systems: Range = (1, float("inf"))
     usd: Range = (0, float("inf"))
+    power_kw: Range = (0, float("inf"))
     apart: bool = False
     narrow: bool = False
 
@@ -66,6 +68,7 @@ class Accepted:
             ("PP", answer.pp, self.pp),
             ("systems", answer.systems, self.systems),
             ("USD a month", answer.usd or 0, self.usd),
+            ("kW", answer.power_kw or self.power_kw[0], self.power_kw),
         )
         faults += [
             f"{name} {value:,.0f} is outside {low:,.0f} to {high:,.0f}"
@@ -91,6 +94,8 @@ class Question:
     accept: tuple[Accepted, ...]
     nothing: bool
     """Whether it is accepted that nothing serves."""
+    says: frozenset[str] = frozenset()
+    """Codes of warnings that an expert would not leave out."""
 
     def refuses(self, answer: Answer | None) -> list[str]:
         """Why an expert does not accept an answer; nothing where one of the accepted kinds fits."""
@@ -98,7 +103,8 @@ class Question:
             return [] if self.nothing else ["nothing serves"]
         if not self.accept:
             return ["no answer is accepted: an expert says that this does not run"]
-        return min((accepted.refuses(answer) for accepted in self.accept), key=len)
+        unsaid = [f"nothing says {code}" for code in sorted(self.says - answer.warnings)]
+        return min((accepted.refuses(answer) for accepted in self.accept), key=len) + unsaid
 
 
 def _range(value: float | list[float]) -> Range:
@@ -154,6 +160,7 @@ def questions() -> tuple[Question, ...]:
             scenario=_scenario(given["scenario"], given["name"]),
             accept=tuple(_accepted(each, groups) for each in given["accept"] if each != NOTHING),
             nothing=NOTHING in given["accept"],
+            says=frozenset(given.get("says", "").split()),
         )
         for file in sorted(FOLDER.glob("*.yaml"))
         for given in yaml.safe_load(file.read_text(encoding="utf-8"))

@@ -8,11 +8,10 @@ from functools import cache
 from sizing import Scenario
 from sizing.catalog import resolve_gpu
 from sizing.catalog.gpu import Gpu
-from sizing.catalog.gpu_rows import gpus
 from sizing.catalog.model import Model
 from sizing.evidence.published import evidence_frame
 from tests.sizing.panel.answers import Answer
-from tests.sizing.panel.support import never, status
+from tests.sizing.panel.support import generations, known_engines, never, status
 
 UNKNOWN_COSTS = 1.3
 """A plan whose support is unknown comes first only where every supported one costs more than 30 % more: asked."""
@@ -26,7 +25,9 @@ FABRIC_FROM = 8
 """GPUs of a system from which it is sold with a fabric between systems; smaller ones, but slices of an NVL72 rack, have
 Ethernet: instance types of AWS, Azure, OCI, Lambda and CoreWeave with InfiniBand or EFA for GPUs all have eight."""
 RACK_SCALE = frozenset({"gb200", "gb300"})
-MARKS = frozenset({"no_evidence", "little_evidence", "gpu_not_measured", "evidence_of_product", "not_measured_here"})
+MARKS = frozenset(
+    {"no_evidence", "little_evidence", "gpu_not_measured", "evidence_of_product", "not_measured_here", "processor"}
+)
 """Codes of warnings that say that nobody, or hardly anybody, measured this GPU."""
 
 
@@ -41,7 +42,7 @@ class Case:
 
     @property
     def gpu(self) -> Gpu:
-        return gpus()[self.first.gpu]
+        return resolve_gpu(self.first.gpu)
 
     @property
     def pcie(self) -> bool:
@@ -89,7 +90,8 @@ def unsaid(case: Case) -> Iterator[str]:
     codes = [each["says"] for each in known if "says" in each]
     if case.scenario.deployment.location == "on_prem":
         codes += never()["racks"].get(first.gpu, [])
-    if case.status(first) == "unknown" and not codes:  # of what is archived or dropped nothing is documented any more
+    judged = first.engine in known_engines() and first.gpu in generations() and case.status(first) == "unknown"
+    if judged and not codes:  # of what is archived or dropped nothing is documented any more
         codes = ["support_unknown"]
     yield from (f"{first.engine} on {first.gpu}: nothing says {code}" for code in codes if code not in first.warnings)
 

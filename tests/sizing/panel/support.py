@@ -79,6 +79,12 @@ def _modes() -> dict[tuple[str, str, str, str], str]:
 
 
 @cache
+def known_engines() -> frozenset[str]:
+    """Engines of which the panel knows something by itself: what is unknown of others says nothing."""
+    return frozenset(engine for engine, _ in _generations())
+
+
+@cache
 def generations() -> dict[str, str]:
     """Generation by GPU id: Blackwell of 10.x and of 12.x share a name and little else."""
     rows = read_rows("gpus.csv")
@@ -93,7 +99,7 @@ def _generation(family: str, capability: str) -> str:
 
 def status(model: Model, *, gpu: str, engine: str, weights: str) -> Status:
     """What the engine's own registry, documentation and kernels say of this combination."""
-    generation = generations()[gpu]
+    generation = generations().get(gpu, "processor")
     runs = _generations().get((engine, generation), "unknown")
     engine = SERVES_AS.get(engine, engine)
     name = _class_of().get(model.id, "")

@@ -207,3 +207,19 @@ def test_what_misses_its_limits_by_least_comes_first_where_two_have_to_be_relaxe
         return max(one.value / limits[one.key] for one in (entry.fix, *entry.fix.also))
 
     assert list(map(missed, relaxed)) == sorted(map(missed, relaxed))
+
+
+@pytest.mark.parametrize(
+    ("gpu", "model", "form"),
+    [
+        ("m3_ultra", "deepseek-ai/DeepSeek-R1", "q4_k_m"),
+        ("m4_max", "CohereLabs/c4ai-command-a-03-2025", "q8_0"),
+        ("m1_max", "mistralai/Mixtral-8x7B-Instruct-v0.1", "q8_0"),
+    ],
+)
+def test_what_a_setting_of_the_system_makes_room_for_is_told_with_the_setting(gpu: str, model: str, form: str) -> None:
+    keys = raw(model, workload={"input_tokens": 500, "output_tokens": 200, "peak_rps": 0.001})
+    keys |= {"limits": {"ttft_ms": None, "itl_ms": None}, "deployment": {"gpus": [gpu], "precisions": [form]}}
+    (refused,) = answer(keys).excluded
+    assert "iogpu.wired_limit_mb" in refused.relaxation
+    assert answer(changed(keys, refused.fix.key, refused.fix.value)).deployment is not None

@@ -4,6 +4,7 @@ import dataclasses
 
 import pytest
 
+from sizing.base.format import usd
 from sizing.catalog import gpus, systems
 from sizing.planning.rules_hardware import about_kind
 from sizing.prices.hardware import HardwareOption, options
@@ -101,3 +102,31 @@ def test_no_plan_on_a_card_for_players_buys_a_server_of_eight() -> None:
     assert plan.deployment.gpus_bought <= 4 * plan.deployment.systems
     assert "workstation" in plan.deployment.system
     assert "consumer_card" in codes(plan)
+
+
+@pytest.mark.parametrize(
+    ("location", "purchase", "hours", "told"),
+    [
+        ("cloud", "on_demand", 8.0, True),
+        ("cloud", "spot", 12.0, True),
+        ("cloud", "on_demand", 24.0, False),
+        ("cloud", "reserved_1y", 8.0, False),
+        ("on_prem", "on_demand", 8.0, False),
+    ],
+)
+def test_a_batch_that_pays_for_more_than_its_window_is_told_what_the_window_costs(
+    location: str, purchase: str, hours: float, told: bool
+) -> None:
+    found = ask(
+        LLAMA_8B,
+        workload={"peak_rps": None, "batch": {"documents_per_month": 1e6, "hours_per_day": hours}},
+        deployment={"location": location, "gpus": ["h100_sxm"]},
+        costs={"purchase": purchase},
+    )
+    assert ("batch_window" in codes(found)) is told
+    if told:
+        month, window = (
+            found.cost.usd_per_hour * hours * 365 / 12,
+            next(w.message for w in found.warnings if w.code == "batch_window"),
+        )
+        assert usd(month) in window

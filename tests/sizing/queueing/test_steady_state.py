@@ -34,8 +34,8 @@ def toy(grid, decode_s=0.01, prefill_s=0.1, work_s=0.08, per_sequence=0.0):
     )
 
 
-def under(times, grid, traffic, variability=POISSON, slots=1024.0, budget=BUDGET):
-    return steady_state(times, grid, np.array([slots]), budget, traffic, variability)
+def under(times, grid, traffic, variability=POISSON, slots=1024.0):
+    return steady_state(times, grid, np.array([slots]), BUDGET, traffic, variability)
 
 
 def test_one_request_in_flight_by_hand():
@@ -193,10 +193,10 @@ def test_rows_with_lengths_of_their_own_are_as_each_alone():
             assert getattr(together, name)[n] == pytest.approx(values[0], rel=1e-12), name
 
 
-def on_ranks(grid, ranks=8.0, own=0.08, experts=0.01):
+def on_ranks(grid, ranks=8.0):
     """One candidate whose prompts take 80 ms of their own rank and 10 ms of the experts of all."""
-    times = toy(grid, prefill_s=0.02 + own + experts, work_s=experts + own / ranks, per_sequence=1e-4)
-    return replace(times, stall_s=np.array([own * (1.0 - 1.0 / ranks)]), ranks=np.array([ranks]))
+    times = toy(grid, prefill_s=0.11, work_s=0.01 + 0.08 / ranks, per_sequence=1e-4)
+    return replace(times, stall_s=np.array([0.08 * (1.0 - 1.0 / ranks)]), ranks=np.array([ranks]))
 
 
 def test_a_prompt_alone_on_its_rank_interrupts_all_sequences_for_its_whole_time():

@@ -47,10 +47,10 @@ def erlang_c_wait(servers, used, service):
     return last / (sum(terms) + last) * service / (servers * (1 - used))
 
 
-def waiting(servers, used, service=2.0):
-    """Wait for a slot when ``servers`` of them each serve one request in exponential time."""
+def waiting(servers, used):
+    """Wait for a slot when ``servers`` of them each serve one request in exponential time, 2 s in the mean."""
     offered = column(servers * used)
-    rate, full = column(servers * used / service), column(servers / service)
+    rate, full = column(servers * used / 2.0), column(servers / 2.0)
     return slot_queue(offered, offered, column(float(servers)), rate, full, 1.0, 1.0)
 
 

@@ -36,10 +36,10 @@ def test_the_tokens_of_a_row_are_those_of_its_different_blocks(prompts: list[lis
     assert different_shares(trace, [at_once]).tolist() == pytest.approx([distinct / whole])
 
 
-def of_groups(kinds: int, requests: int = 20_000) -> BlockTrace:
+def of_groups(kinds: int) -> BlockTrace:
     """Requests of 6 blocks of a group and one of their own, groups at random."""
-    groups = RNG.integers(0, kinds, requests).tolist()
-    return BlockTrace.of([700.0] * requests, [[*((g, b) for b in range(6)), n] for n, g in enumerate(groups)], 100)
+    groups = RNG.integers(0, kinds, 20_000).tolist()
+    return BlockTrace.of([700.0] * 20_000, [[*((g, b) for b in range(6)), n] for n, g in enumerate(groups)], 100)
 
 
 @pytest.mark.parametrize("replicas", [1, 4])

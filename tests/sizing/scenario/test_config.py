@@ -14,10 +14,10 @@ from tests.sizing.catalog.test_config_json import LLAMA_3_8B
 CONFIG = {"architectures": ["LlamaForCausalLM"], **LLAMA_3_8B}
 
 
-def beside(tmp_path, content, name="config.json"):
+def beside(tmp_path, content):
     if isinstance(content, bytes):
         (tmp_path / "config.json").write_bytes(content)
-    (tmp_path / "a.yaml").write_text(asking("model", {"config": name, "name": "mine"}))
+    (tmp_path / "a.yaml").write_text(asking("model", {"config": "config.json", "name": "mine"}))
     return load_scenario(tmp_path / "a.yaml")
 
 

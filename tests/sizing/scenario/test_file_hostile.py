@@ -65,10 +65,10 @@ def test_deep_nesting_is_refused(text):
     assert problem(text) == "scenario is nested too deeply to be a scenario."
 
 
-def bomb(levels=24, width=9):
-    """Each level repeats the one before: width ** levels leaves when written out."""
+def bomb(levels=24):
+    """Each level repeats the one before: 9 ** levels leaves when written out."""
     lines = ["l0: &l0 [lol]"]
-    lines += [f"l{i}: &l{i} [{', '.join([f'*l{i - 1}'] * width)}]" for i in range(1, levels)]
+    lines += [f"l{i}: &l{i} [{', '.join([f'*l{i - 1}'] * 9)}]" for i in range(1, levels)]
     return "\n".join(lines), f"*l{levels - 1}"
 
 

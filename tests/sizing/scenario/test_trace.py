@@ -391,6 +391,11 @@ def spelled(*times: object, names: str = "timestamp,input_tokens,output_tokens",
         spelled(0, 4, between=";"),
         spelled(0, 4, between="\t"),
         spelled(0, 4, names="arrival_time,num_prompt_tokens,num_output_tokens"),
+        spelled(0, 4, names="startTime,promptTokens,completionTokens"),
+        spelled("2025-01-01T00:00:00Z", "2025-01-01T00:00:04Z", names="created_at,tokens_prompt,tokens_completion"),
+        spelled(0, 4, names="request_created_at,prompt_tokens,completion_tokens"),
+        spelled(0, 4, names="start_time,attributes.llm.token_count.prompt,attributes.llm.token_count.completion"),
+        spelled(0, 4, names="start_time,gen_ai.usage.input_tokens,gen_ai.usage.output_tokens"),
     ],
 )
 def test_units_names_and_separators_of_the_field_are_understood(tmp_path: Path, text: str) -> None:
@@ -418,7 +423,53 @@ ANSWERS = [
 ]
 
 
-@pytest.mark.parametrize("rows", [AIPERF, DYNAMO, ANSWERS], ids=["aiperf", "dynamo", "answers"])
+BATCH: list[dict[str, object]] = [
+    {"custom_id": "a", "response": {"status_code": 200, "body": answer}, "error": None} for answer in ANSWERS
+]
+BATCH += [{"custom_id": "b", "response": None, "error": {"code": "x"}}]
+BEDROCK = [
+    {
+        "schemaType": "ModelInvocationLog",
+        "timestamp": f"2025-01-01T00:00:0{second}Z",
+        "input": {"inputTokenCount": 100},
+        "output": {"outputTokenCount": 20},
+    }
+    for second in (0, 4)
+]
+GEMINI = [
+    {
+        "createTime": f"2025-01-01T00:00:0{second}Z",
+        "usageMetadata": {"promptTokenCount": 100, "candidatesTokenCount": 15, "thoughtsTokenCount": 5},
+    }
+    for second in (0, 4)
+]
+
+
+def span(second: int, **attributes: int) -> dict[str, object]:
+    listed = [{"key": f"gen_ai.usage.{key}", "value": {"intValue": str(value)}} for key, value in attributes.items()]
+    return {"startTimeUnixNano": str((1_700_000_000 + second) * 10**9), "attributes": listed}
+
+
+def exported(*spans: dict[str, object]) -> dict[str, object]:
+    return {"resourceSpans": [{"scopeSpans": [{"spans": list(spans)}]}]}
+
+
+OTLP = [
+    exported(span(0, input_tokens=100, output_tokens=20), span(1)),
+    exported(span(4, prompt_tokens=100, completion_tokens=20)),
+]
+NESTED = {
+    "aiperf": AIPERF,
+    "dynamo": DYNAMO,
+    "answers": ANSWERS,
+    "batch": BATCH,
+    "bedrock": BEDROCK,
+    "gemini": GEMINI,
+    "otlp": OTLP,
+}
+
+
+@pytest.mark.parametrize("rows", NESTED.values(), ids=NESTED)
 @pytest.mark.parametrize("as_list", [True, False])
 def test_nested_objects_of_tools_are_requests(tmp_path: Path, rows: list[dict[str, object]], as_list: bool) -> None:
     text = json.dumps(rows) if as_list else "\n".join(map(json.dumps, rows))
@@ -427,9 +478,67 @@ def test_nested_objects_of_tools_are_requests(tmp_path: Path, rows: list[dict[st
     assert found.tokens.tolist() == [[100, 100], [20, 20], [0, 0]]
 
 
+CACHED = {
+    "anthropic": {"usage": {"input_tokens": 10, "cache_read_input_tokens": 60, "cache_creation_input_tokens": 30}},
+    "responses": {"usage": {"input_tokens": 100, "input_tokens_details": {"cached_tokens": 60}}},
+    "langfuse": {"usageDetails": {"input": 40, "input_cached_tokens": 60, "output": 20, "total": 120}},
+    "litellm": {
+        "prompt_tokens": 100,
+        "completion_tokens": 20,
+        "metadata": {"usage_object": {"prompt_tokens_details": {"cached_tokens": 60}}},
+    },
+}
+
+
+@pytest.mark.parametrize("row", CACHED.values(), ids=CACHED)
+def test_cached_tokens_are_part_of_the_input_whoever_counts_them(tmp_path: Path, row: dict[str, object]) -> None:
+    usage = row.get("usage")
+    stated = row | ({"usage": {**usage, "output_tokens": 20}} if isinstance(usage, dict) else {})
+    rows = [{"created_at": 1_700_000_000 + second, **stated} for second in (0, 4)]
+    found = read_trace(written(tmp_path, json.dumps(rows), "log.json"))
+    assert found.tokens.tolist() == [[100, 100], [20, 20], [60, 60]]
+
+
+def test_an_export_over_several_lines_is_read_as_a_whole(tmp_path: Path) -> None:
+    usage = {"input": 100, "output": 20, "total": 120, "unit": "TOKENS"}
+    rows = [{"type": "GENERATION", "startTime": f"2025-01-01T00:00:0{k}.000Z", "usage": usage} for k in (0, 4)]
+    rows.append({"type": "SPAN", "startTime": "2025-01-01T00:00:05Z", "usageDetails": {}})
+    tags = [{"key": "gen_ai.usage.prompt_tokens", "value": 100}, {"key": "gen_ai.usage.completion_tokens", "value": 20}]
+    jaeger = [{"spans": [{"startTime": (1_700_000_000 + k) * 10**6, "tags": tags}]} for k in (0, 4)]
+    for data in (rows, jaeger):
+        found = read_trace(written(tmp_path, json.dumps({"data": data, "meta": {}}, indent=1), "page.json"))
+        assert found.time_s.tolist() == [0.0, 4.0]
+        assert found.tokens.tolist() == [[100, 100], [20, 20], [0, 0]]
+
+
+def test_counts_in_a_cell_and_rows_without_counts(tmp_path: Path) -> None:
+    cell = '"{""input"":100,""output"":20}"'
+    text = f'id,startTime,usageDetails\na,2025-01-01T00:00:00Z,{cell}\ns,2025-01-01T00:00:01Z,"{{}}"\n'
+    found = read_trace(written(tmp_path, text + f"b,2025-01-01T00:00:04Z,{cell}\n"))
+    assert found.tokens.tolist() == [[100, 100], [20, 20], [0, 0]]
+    spans = spelled(0, 4, names="start_time,llm.token_count.prompt,llm.token_count.completion") + "5,,\n"
+    found = read_trace(written(tmp_path, spans))
+    assert len(found) == 2
+    assert any("left out 1 row without token counts" in note for note in found.notes)
+
+
+def test_images_of_a_trace_are_said(tmp_path: Path) -> None:
+    head = "TIMESTAMP,NumImages,ContextTokens,GeneratedTokens\n"
+    text = head + "2024-10-15 00:00:00,3,900,20\n2024-10-15 00:00:04,0,9,2\n"
+    assert any("3 images" in note for note in read_trace(written(tmp_path, text)).notes)
+
+
+def test_a_letter_is_no_column_of_tokens(tmp_path: Path) -> None:
+    with pytest.raises(InvalidTrace, match="lacks input_tokens"):
+        read_trace(written(tmp_path, spelled(0, 4, names="timestamp,p,completion_tokens")))
+
+
 @pytest.mark.parametrize(
     ("row", "said"),
     [
+        ({"custom_id": "a", "method": "POST", "url": "/v1/chat/completions", "body": {}}, "the output of the batch"),
+        ({"timestamp": 0, "conversation": [{"role": "user", "content": "Hi"}]}, "without token counts"),
+        ({"object": "bucket", "start_time": 1, "results": []}, "sums of usage"),
         ({"id": "a", "conversations": [{"from": "human", "value": "Hi"}]}, "holds texts of conversations"),
         ({"conversation": [{"role": "user", "content": "Hi"}]}, "holds texts of conversations"),
         ({"session_id": "a", "delay": 500, "input_length": 9, "output_length": 9}, "workload.sessions"),

@@ -17,9 +17,9 @@ from sizing.scenario.trace_summary import sentences, summary_of, workload_of
 from tests.sizing.asking import LLAMA_8B
 
 
-def trace(times: Any, prompts: Any = 100, outputs: Any = 10, cached: Any = 0) -> Trace:
+def trace(times: Any, prompts: Any = 100, cached: Any = 0) -> Trace:
     time = np.asarray(times, dtype=np.float64)
-    rows = [np.broadcast_to(np.asarray(x), time.shape) for x in (prompts, outputs, cached)]
+    rows = [np.broadcast_to(np.asarray(x), time.shape) for x in (prompts, 10, cached)]
     return Trace(name="mine.csv", time_s=time, tokens=np.stack(rows).astype(np.int32))
 
 

@@ -9,14 +9,14 @@ from hypothesis import strategies as st
 from sizing.search.instances import InstanceBounds, InstanceLatency, fewest_waiting
 
 
-def waiting(busy: float, *, alone: float = 1.0, wait: float = 0.5, power: float = 1.0):
+def waiting(busy: float, *, power: float = 1.0):
     """A latency that grows with the busy share as a queue does, or faster or slower than that; and what was asked."""
     asked: list[int] = []
 
     def latency(count: int) -> InstanceLatency:
         asked.append(count)
         queue = busy / (count - busy)
-        return InstanceLatency(seconds=alone + wait * queue**power, alone_s=alone)
+        return InstanceLatency(seconds=1.0 + 0.5 * queue**power, alone_s=1.0)
 
     return latency, asked
 

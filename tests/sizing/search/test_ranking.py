@@ -48,7 +48,7 @@ def test_deployments_are_ordered_by_the_objective_and_what_is_preferred(objectiv
     plain = {
         "cost": "usd_per_hour",
         "expected_cost": "expected_usd_per_hour",
-        "gpus": "gpus",
+        "gpus": "gpus_bought",
         "latency": "latency_s",
         "energy": "power_kw",
     }[objective]

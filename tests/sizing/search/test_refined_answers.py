@@ -192,7 +192,7 @@ def gpus_or_usd(keys: dict[str, Any], rps: float) -> float:
     found = plan(Scenario.model_validate({**keys, "workload": {**keys["workload"], "peak_rps": rps}}), alternatives=0)
     assert "not_confirmed" not in {w.code for w in found.warnings}
     if keys["deployment"]["objective"] == "gpus":
-        return float(found.deployment.gpus)
+        return float(found.deployment.gpus_bought)
     assert found.cost.hardware_usd_per_month is not None
     return found.cost.hardware_usd_per_month
 

@@ -18,8 +18,8 @@ HALF_WIDTHS = 1.8
 """Tolerated distance in half widths of the 95 % interval: 3.5 standard errors, about one false alarm in 2,000."""
 
 
-def outcome_of(replica: Replica, rate: float, prompt: object, output: object, seed: int = 1) -> SimulationCounts:
-    gaps = np.random.default_rng(seed).exponential(1.0 / rate, REQUESTS)
+def outcome_of(replica: Replica, rate: float, prompt: object, output: object) -> SimulationCounts:
+    gaps = np.random.default_rng(1).exponential(1.0 / rate, REQUESTS)
     chunk = columns(np.cumsum(gaps), prompt, output)
     parts = [chunk[:, k : k + 20_000] for k in range(0, REQUESTS, 20_000)]
     measurement = MeasuredSpan(expected=REQUESTS, horizon_s=float(chunk[0, -1]), warm_up=10_000, bins=10)

@@ -57,10 +57,10 @@ def test_the_rate_is_that_of_the_simulation(engine, varies):
     assert evaluated.state.rps[index].max() == pytest.approx(simulated, rel=WITHIN)
 
 
-def replica_of(model, engine="vllm", **traffic):
+def replica_of(model, **traffic):
     lengths = Traffic(**{"input_tokens": 2000, "output_tokens": 1000} | traffic)
     row = Configuration(
-        gpu=gpus()["h100_sxm"], engine=engines()[engine], precision=precisions()["bf16"], kv_precision="fp16"
+        gpu=gpus()["h100_sxm"], engine=engines()["vllm"], precision=precisions()["bf16"], kv_precision="fp16"
     )
     return configured_replica(model, row, lengths), kv_tokens(model, row, lengths)
 

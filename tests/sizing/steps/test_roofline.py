@@ -84,9 +84,9 @@ def test_old_matrices_are_slower_by_their_own_ageing():
     assert 1.6 < work_s(2025.0, np.log(2.0)) / work_s(2025.0, 0.0) <= 2.0, "all but attention"
 
 
-def prefill_work_s(fit: Efficiencies, gpu: str, precision: str, year: float, tp: int = 1, name: str = LLAMA) -> float:
-    row = table([configuration(tp, gpu, precision)])
-    return float(Roofline(fit, year).times(models()[name], row, TRAFFIC, np.array([[1.0]])).prefill_work_s[0])
+def prefill_work_s(fit: Efficiencies, gpu: str, precision: str, year: float) -> float:
+    row = table([configuration(1, gpu, precision)])
+    return float(Roofline(fit, year).times(models()[LLAMA], row, TRAFFIC, np.array([[1.0]])).prefill_work_s[0])
 
 
 @pytest.mark.parametrize(("precision", "ages"), [("bf16", False), ("fp8", True), ("int4_awq", True)])

@@ -30,7 +30,7 @@ KEYS = tuple(f"{metric} p{q}" for metric, q in product(("TTFT", "ITL"), QUANTILE
 WIDE = 3.0
 """p95 over p50 of the lengths that vary: some prompts are far longer than most, as in chats with documents."""
 SEED = 1
-"""Of every simulation, so that a report can be made again."""
+"""Seed of every simulation, so that a report can be made again."""
 
 Latencies = dict[str, float]
 """Milliseconds by :data:`KEYS`."""

@@ -82,7 +82,7 @@ def _instances(notes: str) -> tuple[Split, Split] | None:
 
 
 def _on_gpus(numbers: Sequence[str], *, ranks: bool) -> Split:
-    """From instances, TP, EP and the GPUs of all of them."""
+    """The layout that instances, TP, EP and the GPUs of all of them leave."""
     count, tp, ep, gpu_count = map(int, numbers)
     each = gpu_count // count
     return (count, 1, each, each) if ranks else (count, tp, ep, 1)

@@ -54,7 +54,7 @@ class Counted:
 
     @property
     def ratio(self) -> float:
-        """By the rule over counted."""
+        """What the rule says, divided by what was counted."""
         return self.rule / self.running
 
 

@@ -1,12 +1,18 @@
 """What of a plan stands beside a measured figure: the same quantity at the same percentile, or nothing."""
 
+import numpy as np
 import pytest
 
+from collectors.prometheus.histograms import HistogramQuantiles
 from sizing.scenario.schema import Limits
-from tests.reality.truths import observation
-from tests.ui.live.one_distribution import evenly
+from tests.reality.truths import in_buckets, observation
 from ui.live.planned import PlannedQuantities
 from ui.live.tiles import spark_text, tiles
+
+
+def evenly(low: float, high: float) -> HistogramQuantiles:
+    """A thousand values spread evenly over a range, as a server's histogram shows them."""
+    return in_buckets(np.linspace(low, high, 1_000), np.ones(1_000), np.linspace(low, high, 9).tolist())
 
 
 @pytest.fixture

@@ -126,11 +126,10 @@ def test_so_many_typed_sources_are_open_at_a_time() -> None:
     connections.close()
 
 
-def samples(scrape: int, count: int = 200, length: int = 200) -> list[PageSample]:
+def samples(scrape: int, count: int = 200) -> list[PageSample]:
     """A page whose labels are new at every scrape."""
     return [
-        PageSample("vllm:num_requests_running", (("pod", f"{scrape}-{n}-".ljust(length, "x")),), 1.0)
-        for n in range(count)
+        PageSample("vllm:num_requests_running", (("pod", f"{scrape}-{n}-".ljust(200, "x")),), 1.0) for n in range(count)
     ]
 
 

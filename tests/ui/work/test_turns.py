@@ -3,10 +3,10 @@
 from ui.work.turns import Turns
 
 
-def taken(turns: Turns[str], *, until: int = 20) -> list[str]:
+def taken(turns: Turns[str]) -> list[str]:
     """What is taken where each is done before the next begins."""
     order = []
-    for _ in range(until):
+    for _ in range(20):
         turn = turns.take()
         if turn is None:
             break

@@ -50,7 +50,7 @@ STRENGTH |= {"+": 4, "-": 4, "*": 5, "/": 5}
 """How tightly a binary operator binds: the order of precedence in PromQL's documentation."""
 
 MAX_CHARACTERS = 200_000
-"""Of an expression. Chosen: far longer than any of ours."""
+"""The longest expression that is read. Chosen: far longer than any of ours."""
 MAX_DEPTH = 60
 """Levels of brackets. Chosen: far from the limit of recursion."""
 

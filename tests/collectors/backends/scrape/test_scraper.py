@@ -71,10 +71,10 @@ class Failing(requests.Session):
         return found
 
 
-def scraper_of(session: requests.Session, *urls: str, interval_s: float = 0.01) -> tuple[Ring, Scraper]:
+def scraper_of(session: requests.Session, *urls: str) -> tuple[Ring, Scraper]:
     ring = Ring(None, keep_s=3600.0, max_bytes=1 << 24)
     targets = [ScrapeTarget(url) for url in urls]
-    return ring, Scraper(targets, ring, Fetcher(session=session, limits=FetchLimits(attempts=1)), interval_s=interval_s)
+    return ring, Scraper(targets, ring, Fetcher(session=session, limits=FetchLimits(attempts=1)), interval_s=0.01)
 
 
 @pytest.fixture

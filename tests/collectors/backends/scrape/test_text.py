@@ -34,6 +34,11 @@ def test_openmetrics_end_exemplar_and_timestamp() -> None:
     assert page == [PageSample("a_total", (("x", "1"),), 5.0)]
 
 
+def test_quoted_names_of_prometheus_3_have_underscores() -> None:
+    (sample,) = read_page('\ufeff{"gen_ai.usage_bucket",le="0.1","gen_ai.request.model"="m"} 5\n')
+    assert sample == PageSample("gen_ai_usage_bucket", (("gen_ai_request_model", "m"), ("le", "0.1")), 5.0)
+
+
 def test_special_values_and_escapes() -> None:
     page = by_series('a +Inf\nb -Inf\nc NaN\nd{x="a\\"b\\\\c\\nd", y="}#{",} 1e3\n')
     assert page["a", ()] == math.inf
@@ -54,6 +59,9 @@ BROKEN = [
     "a 1_000",
     "<html>",
     'a{x="1"}',
+    '{x="1"} 1',
+    '{"",x="1"} 1',
+    '{"a",""="1"} 1',
 ]
 
 
