@@ -222,7 +222,7 @@ def explain_prefill(stated: Stated, row: Configuration, prefill_ms: float) -> Ex
 def explain_latency(
     stated: Stated,
     *,
-    ttft: str = "front end + steps planned ahead + rest of the running one + queues of prompts and slots + prefill beside decoding",
+    ttft: str = "front end + running and planned steps + prompt queue + slot queue + prefill beside decoding",
     itl: str = "",
 ) -> Iterator[Explained]:
     """The three latencies; formulas of TTFT and ITL may be those of disaggregated pools."""
