@@ -47,9 +47,10 @@ class EngineOverhead:
     """Fixed times of one engine in seconds, the factor on device times, and growth per year before the reference.
 
     ``layer_s``: per layer and step; ``routing_s``: more for a layer with experts; ``latent_s``: more for a layer with
-    latent attention (MLA); ``prompt_layer_s``: more per layer in a step that carries prompt tokens; ``collective``:
-    factor on the latency of a collective; ``dense_4``: factor on the bandwidth for 4-bit dense weights multiplied at 4
-    bits; ``two_shot_s``: what the second step of an all-reduce in two adds;
+    latent attention (MLA); ``recurrent_s``: more for one with recurrent state; ``eager``: how many times as long all of
+    these take in a step that carries prompt tokens, which no captured graph replays; ``collective``: factor on the
+    latency of a collective; ``dense_4``: factor on the bandwidth for 4-bit dense weights multiplied at 4 bits;
+    ``two_shot_s``: what the second step of an all-reduce in two adds;
     ``step_s``: host, per step; ``sequence_s``: host, per sequence and step;
     ``request_s``: server and client time before the first token, outside the engine's steps, in every protocol;
     ``ageing``: of device times but for 16-bit products of dense weights, which every engine leaves to the vendor's
@@ -61,7 +62,8 @@ class EngineOverhead:
     layer_s: float
     routing_s: float
     latent_s: float
-    prompt_layer_s: float
+    recurrent_s: float
+    eager: float
     collective: float
     dense_4: float
     two_shot_s: float

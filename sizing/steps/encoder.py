@@ -47,5 +47,5 @@ def encoder_s(model: Model, candidates: Candidates, media: Media) -> Floats:
     speed = rates(candidates, hardware(candidates), source.fit, source.software_year)
     computed = encoder_flop(model, media) / speed.wide_matrix[:, 0]
     depth = REFERENCE_LAYERS * ((model.params_vision or USUAL_PARAMS) / REFERENCE_PARAMS) ** (1.0 / 3.0)
-    launched = depth * speed.prompt_layer_s[:, 0]
+    launched = depth * (speed.eager * speed.layer_s)[:, 0]
     return np.asarray(speed.scale[:, 0] * np.maximum(computed, launched) / candidates.dp)

@@ -24,7 +24,7 @@ overhead batch scheduler"), vLLM 0.8 of 2025-03 (front end in a process of its o
 (overlap scheduler). Before, that time adds to every step."""
 
 _TIMES = (
-    *("layer_s", "routing_s", "latent_s", "prompt_layer_s", "step_s", "sequence_s", "request_s"),
+    *("layer_s", "routing_s", "latent_s", "recurrent_s", "eager", "step_s", "sequence_s", "request_s"),
     *("collective", "two_shot_s", "host_ageing"),
 )
 """Fitted numbers of each engine that fixed times come from."""
@@ -64,7 +64,8 @@ class Rates:
     layer_s: Floats
     routing_s: Floats
     latent_s: Floats
-    prompt_layer_s: Floats
+    recurrent_s: Floats
+    eager: Floats
     step_s: Floats
     sequence_s: Floats
     overlapped: Flags
@@ -166,9 +167,9 @@ def _fixed_times(of: _Fitted, tp: Floats) -> dict[str, Any]:
     over_link = common.collective_s * (np.maximum(tp, 2.0) / 2.0) ** common.collective_growth
     over_pcie = common.pcie_collective_s * np.maximum(tp - 1.0, 1.0) ** common.pcie_growth
     return {
-        **{name: per[name] * layer for name in ("layer_s", "routing_s", "prompt_layer_s")},
+        **{name: per[name] * layer for name in ("layer_s", "routing_s", "recurrent_s")},
         **{name: per[name] * host for name in ("step_s", "sequence_s")},
-        **{name: per[name] for name in ("two_shot_s", "request_s")},
+        **{name: per[name] for name in ("eager", "two_shot_s", "request_s")},
         "latent_s": per["latent_s"] * layer * np.exp(common.latent_ageing * of.age),
         "collective_s": np.where(of.facts.fast, over_link, over_pcie) * per["collective"],
     }

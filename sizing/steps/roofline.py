@@ -221,8 +221,9 @@ def activations_s(shape: Shape, speed: Rates, tokens: Floats) -> Floats:
 
 
 def fixed_s(shape: Shape, speed: Rates) -> Floats:
-    """Fixed device time of one pass through all layers: kernel launches, routing, latent projections."""
+    """Fixed device time of one pass through all layers: kernel launches, routing, latent projections, recurrences."""
     more = shape.moe_layers * speed.routing_s + shape.latent_layers * speed.latent_s
+    more = more + shape.recurrent_layers * speed.recurrent_s
     return np.asarray(shape.layers * speed.layer_s + more)
 
 
@@ -344,8 +345,8 @@ def prefill_work_s(shape: Shape, speed: Rates, new: Number, cached: Number) -> t
 
 def launch_s(shape: Shape, speed: Rates) -> Floats:
     """Host time to launch the kernels of a step that carries prompt tokens, shape (C, 1): no captured graph replays
-    them."""
-    return np.asarray(speed.scale * shape.layers * speed.prompt_layer_s)
+    them, so that they take a multiple of what they do in one."""
+    return np.asarray(speed.scale * speed.eager * fixed_s(shape, speed))
 
 
 def prompt_step_s(

@@ -67,6 +67,7 @@ class Shape(Columns):
     index_flop: Number
     latent: Number
     latent_layers: Number
+    recurrent_layers: Number
     norm_collectives: Number
     all_reduces: Number
     kv_heads: Number
@@ -105,6 +106,7 @@ def shape_of(model: Model) -> Shape:
         index_flop=2.0 * sparse.indexer_heads * sparse.indexer_elements,
         latent=latent,
         latent_layers=float(model.full_layers if model.attention == "mla" else 0),
+        recurrent_layers=float(model.linear_layers),
         norm_collectives=float(model.norm_collectives),
         all_reduces=float(model.layers * (1 if model.parallel_blocks else ALLREDUCES_PER_LAYER)),
         kv_heads=float(model.kv_heads),
