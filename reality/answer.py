@@ -7,7 +7,7 @@ from reality.labels import RATIOS, SHARE_OF_PROMPT, SHORT
 from reality.result import VERDICT_WORDS, Interval, PerformanceRow, RealityComparison, TrafficRow
 from reality.traffic import in_words
 from reality.verdict import says_little
-from sizing.base.format import UNKNOWN, interval, ms, rounded, significant
+from sizing.base.format import UNKNOWN, counted, interval, ms, rounded, significant
 
 KEY_ROWS = (
     *(f"{name}.{key_of(HEADLINE)}" for name in ("ttft_ms", "tpot_ms", "e2e_ms")),
@@ -165,7 +165,7 @@ def as_text(comparison: RealityComparison) -> str:
         *(f"Note: {text}" for text in comparison.notes),
     ]
     if comparison.step_times:
-        lines.append(f"Step times from {comparison.step_times}; {comparison.requests:,} requests simulated.")
+        lines.append(f"Step times from {comparison.step_times}; {counted(comparison.requests, 'request')} simulated.")
     return "\n".join(lines)
 
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from collectors.prometheus.answers import Bucket
 from collectors.prometheus.histograms import QUANTILES, HistogramQuantiles, quantile
 from reality.result import Interval
+from sizing.base.format import with_noun
 from sizing.base.units import TWO_SIDED_80
 
 FEWEST_REQUESTS = 30
@@ -126,5 +127,5 @@ def exact(value: float | None) -> SampledValue:
 
 
 def _few(count: float | None, needed: int = FEWEST_REQUESTS) -> str:
-    shown = "an unknown number of" if count is None else f"{count:.0f}"
-    return f"only {shown} requests in the window, at least {needed} are needed: choose a longer window"
+    shown = "an unknown number of requests" if count is None else with_noun(f"{count:.0f}", "request")
+    return f"only {shown} in the window, at least {needed} are needed: choose a longer window"

@@ -16,6 +16,7 @@ from commandline.arguments import day_of_calendar, number, whole
 from commandline.files import replacing
 from commandline.run import Commands, run, show
 from sizing.base.errors import InvalidScenario, SizingError
+from sizing.base.format import counted
 from sizing.base.version import ENGINE_VERSION
 
 if TYPE_CHECKING:
@@ -300,7 +301,7 @@ def _answered(answers: pd.DataFrame, out: Path) -> int:
     with replacing(out) as written:
         write_points(answers, written)
     failed = int((answers["error"].fillna("") != "").sum())
-    print(f"{len(answers):,} rows, {failed:,} without an answer (column error): {out}")
+    print(f"{counted(len(answers), 'row')}, {failed:,} without an answer (column error): {out}")
     return 0
 
 
@@ -357,5 +358,5 @@ def _sweep(given: argparse.Namespace) -> int:
     if "deployment.routing" in axes or (isinstance(deployment, dict) and "routing" in deployment):
         print("deployment.routing: a sweep uses the analytic load model, which takes random routing.", file=sys.stderr)
     failed = int((table["error"] != "").sum())
-    print(f"{len(table):,} scenarios, {failed:,} without an answer (column error): {given.out}")
+    print(f"{counted(len(table), 'scenario')}, {failed:,} without an answer (column error): {given.out}")
     return 0

@@ -11,7 +11,7 @@ from reality.diagnosis.causes import Cause, CauseDifference
 from reality.diagnosis.result import ActionKind, LimitVerdict, OfferedAction, Recalibration
 from reality.diagnosis.worlds import Circumstances, Worlds
 from reality.step_times import milliseconds
-from sizing.base.format import count, percent, requests_per_s
+from sizing.base.format import count, counted, percent, requests_per_s
 from sizing.base.units import HOURS_PER_MONTH
 from sizing.queueing.balancing import balanced, shares
 
@@ -237,7 +237,7 @@ class _Adviser:
         what = f"{count(abs(more))} {'more' if more > 0 else 'fewer'}" if more else ""
         rush = self._given.rush_rps
         when = "" if rush is None else f" in its busiest part ({requests_per_s(rush)})"
-        why = f"This traffic needs {count(needed)} replicas{when}, {what} than serve now."
+        why = f"This traffic needs {counted(needed, 'replica')}{when}, {what} than serve now."
         return self._action("resize", after, why)
 
     def recalibrate(self) -> OfferedAction | None:

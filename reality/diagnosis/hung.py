@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from collectors.questions.details import Details, ReplicaDetails
 from reality.diagnosis.result import CauseRow, OfferedAction
-from sizing.base.format import count
+from sizing.base.format import count, counted
 
 SHORTEST_S = 300.0
 """Window from which no answer at all is a sign. Chosen: some engines count tokens at the end of a request."""
@@ -30,7 +30,8 @@ def in_words(hung: Sequence[ReplicaDetails]) -> str:
     running, waiting = (round(sum(getattr(one, name) or 0.0 for one in hung)) for name in ("running", "waiting"))
     answer = "answers" if len(hung) == 1 else "answer"
     wait = f" and {count(waiting)} wait" if waiting else ""
-    return f"{names_of(hung)} {answer} nothing: {count(running)} requests run{wait} there, no token came in the window."
+    run = f"{counted(running, 'request')} {'runs' if running == 1 and not waiting else 'run'}"
+    return f"{names_of(hung)} {answer} nothing: {run}{wait} there, no token came in the window."
 
 
 def names_of(hung: Sequence[ReplicaDetails]) -> str:

@@ -18,7 +18,7 @@ from reality.diagnosis.open_bucket import beyond_ms, in_words, open_bucket, shar
 from reality.diagnosis.result import BurnRate, LimitRow, LimitVerdict
 from reality.diagnosis.worlds import SINGLE_GAPS, Ran
 from reality.sampling import FEWEST_BEYOND, FEWEST_REQUESTS
-from sizing.base.format import ms
+from sizing.base.format import counted, ms
 from sizing.base.units import MS_PER_S, TWO_SIDED_80
 from sizing.question.limits import LatencyLimits
 
@@ -119,7 +119,7 @@ def _weak(distribution: HistogramQuantiles, share: float) -> str:
     if not distribution.buckets or not count:
         return ""
     needed = max(FEWEST_REQUESTS, math.ceil(FEWEST_BEYOND / (1.0 - share))) if share < 1.0 else math.inf
-    return "" if count >= needed else f"only {count:.0f} requests in the window, at least {needed} are needed"
+    return "" if count >= needed else f"only {counted(count, 'request')} in the window, at least {needed} are needed"
 
 
 @dataclass(frozen=True, kw_only=True)

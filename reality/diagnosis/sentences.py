@@ -5,7 +5,7 @@ from typing import assert_never
 
 from reality.diagnosis.causes import Cause
 from reality.diagnosis.result import CauseRow, Diagnosis, LimitRow, OfferedAction, Replanned
-from sizing.base.format import count, ms, percent, requests_per_s, significant, usd
+from sizing.base.format import count, counted, ms, percent, requests_per_s, significant, usd
 
 SHORT = {"ttft_ms": "TTFT", "tpot_ms": "TPOT", "itl_ms": "ITL", "e2e_ms": "E2E"}
 """What a latency is called in a sentence."""
@@ -126,7 +126,7 @@ def action_in_words(actions: Sequence[OfferedAction]) -> str:
                 words.append("raise the batch limit")
             case "resize":
                 words.append(
-                    f"{count(one.replicas or 0)} replicas" + (f", {count(-one.change)} fewer" if one.change < 0 else "")
+                    counted(one.replicas or 0, "replica") + (f", {count(-one.change)} fewer" if one.change < 0 else "")
                 )
             case "recalibrate":
                 words.append("plan with the learned step times")
@@ -179,7 +179,7 @@ def _money(given: Diagnosis) -> list[str]:
         more = given.gap_usd_per_month
         cost = "" if more is None else f", {usd(abs(more))} a month"
         which = "more" if given.gap_replicas > 0 else "fewer"
-        lines.append(f"Against the plan: {count(abs(given.gap_replicas))} replicas {which}{cost}")
+        lines.append(f"Against the plan: {counted(abs(given.gap_replicas), 'replica')} {which}{cost}")
     if anew is not None:
         more = anew.more_usd_per_month
         cost = "" if not more else f" {usd(abs(more))} a month {'more' if more > 0 else 'less'}."

@@ -2,7 +2,7 @@
 
 from reality.forecast.foresee import AHEAD, LEAST_DAYS, LEAST_KNOWN, seconds
 from reality.forecast.result import Dates, Forecast, LeadTime
-from sizing.base.format import percent, requests_per_s, significant
+from sizing.base.format import percent, requests_per_s, significant, with_noun
 from sizing.base.units import S_PER_DAY, S_PER_HOUR, S_PER_MINUTE
 
 METHODS = {
@@ -103,7 +103,7 @@ def _growing(forecast: Forecast) -> str:
 
 
 def _ahead(forecast: Forecast) -> str:
-    return f"{significant(forecast.days_ahead, 2)} days"
+    return with_noun(significant(forecast.days_ahead, 2), "day")
 
 
 def _longer(forecast: Forecast) -> str:

@@ -8,7 +8,7 @@ from sharing.report.content import Block, Bullets, Column, Fact, Facts, Paragrap
 from sharing.report.prices import has_own_prices
 from sharing.report.subject import ReportSubject
 from sizing.base.deployed import Deployed
-from sizing.base.format import count, interval, kilowatts, ms, significant
+from sizing.base.format import count, counted, interval, kilowatts, ms, requests_per_s, significant
 from sizing.base.latency_and_cost import Latency
 from sizing.base.result import AnswerPart, Plan
 from sizing.base.units import BILLION
@@ -58,10 +58,10 @@ def _asked(subject: ReportSubject) -> Table:
     """The question in brief: the plan holds for it alone."""
     workload, day, model = subject.scenario.workload, subject.plan.business, subject.question.model
     at_peak = load_in_words(subject.question.demand)
-    users = "" if workload.mode == "offline" else f", {count(day.daily_users)} users"
+    users = "" if workload.mode == "offline" else f", {counted(day.daily_users, 'user')}"
     rows = (
         ("Model", f"{model.id}, {significant(model.params_total / BILLION)} billion parameters"),
-        ("Load", f"{at_peak}; {count(day.requests_per_day)} requests a day{users}"),
+        ("Load", f"{at_peak}; {counted(day.requests_per_day, 'request')} a day{users}"),
         ("Prompts and answers", f"{length_text(workload.input_tokens)}; {length_text(workload.output_tokens)}"),
         *_beside_text(subject),
         ("Promise", limits_text(subject.scenario.limits, workload.mode)),
@@ -187,7 +187,7 @@ def _throughput(plan: Plan) -> Iterator[Fact]:
     if each is not None:
         rate = significant(each.output_tokens_per_s_per_gpu)
         kind = "decode instance" if plan.per_prefill_instance is not None else "instance"
-        note = f"{significant(each.rps)} of {significant(each.max_rps)} requests/s per {kind}"
+        note = f"{significant(each.rps)} of {requests_per_s(each.max_rps)} per {kind}"
         yield Fact(label="Output tokens/s per GPU", value=rate, note=note)
     if plan.headroom is not None:
         note = "beyond the planned load" if plan.headroom < NO_ROOM else "the planned load"

@@ -9,7 +9,7 @@ from sharing.form.presets import presets
 from sharing.report.content import Block, Bullets, Cell, Column, Paragraph, Section, Table
 from sharing.report.names import engine_name, gpu_name, kv_name, precision_name, titled
 from sharing.report.subject import ReportSubject
-from sizing.base.format import significant
+from sizing.base.format import counted, significant, with_noun
 from sizing.catalog import gpus
 from sizing.catalog.engines import engines
 from sizing.decision.keys import WHOLE, values_of
@@ -85,9 +85,13 @@ def _inputs(subject: ReportSubject) -> Iterator[tuple[Cell, ...]]:
             by = DEFAULT if key not in stated else PRESET.format(title=title) if preset.get(key) == value else CUSTOMER
             yield titled(key), _short(key, value, subject), by
     if record := subject.scenario.measured:
-        yield "Measured record", f"{record.system}, {record.rps_per_system:g} requests/s per system", CUSTOMER
+        yield (
+            "Measured record",
+            f"{record.system}, {with_noun(f'{record.rps_per_system:g}', 'request/s')} per system",
+            CUSTOMER,
+        )
     if one := subject.scenario.benchmark:
-        yield "Own benchmark", f"{len(one.points)} points on {gpu_name(one.gpu, subject.question)}", CUSTOMER
+        yield "Own benchmark", f"{counted(len(one.points), 'point')} on {gpu_name(one.gpu, subject.question)}", CUSTOMER
     for card in subject.scenario.deployment.custom_gpus:
         speed = f"{significant(card.memory_gb)} GB, {significant(card.bandwidth_gbs)} GB/s"
         yield f"Own accelerator {card.label}", f"{speed}, {significant(card.fp16_tflops)} TFLOPS in FP16", CUSTOMER

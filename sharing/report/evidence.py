@@ -6,7 +6,7 @@ from functools import cache
 from sharing.report.content import Block, Cell, Column, Paragraph, Section, Table
 from sharing.report.names import precision_name
 from sharing.report.subject import ReportSubject
-from sizing.base.format import count, significant
+from sizing.base.format import count, counted, significant
 from sizing.evidence.published import Near
 from sizing.evidence.sources import SOURCES, source_day
 from sizing.explore.nearest import narrowed_by, nearest_rows, own_rows
@@ -35,7 +35,7 @@ def _origin(subject: ReportSubject) -> Iterator[str]:
     yield f"Engine {plan.engine_version}, data {plan.data_version}. Estimates, not guarantees."
     if plan.provenance is not None:
         simulated = plan.provenance.requests
-        how = f", with {count(simulated)} requests of an instance simulated" if simulated else ""
+        how = f", with {counted(simulated, 'request')} of an instance simulated" if simulated else ""
         yield f"Step times from {plan.provenance.step_times.name}{how}."
     if plan.how_sure:
         yield plan.how_sure

@@ -9,7 +9,7 @@ from sharing.report.subject import ReportSubject
 from sizing.base.choices import PowerFrom
 from sizing.base.deployed import Deployed
 from sizing.base.errors import UnknownName
-from sizing.base.format import count, kilowatts, significant, stated
+from sizing.base.format import count, counted, kilowatts, significant, stated
 from sizing.catalog.system import System
 from sizing.catalog.system_rows import resolve_system, systems_for
 from sizing.mixed.text import MATERIALS_OF_ONE_FLEET
@@ -166,7 +166,7 @@ def _deployed(subject: ReportSubject, deployed: Deployed) -> Table:
         ("Spare instances", count(deployed.spare_instances)),
     ]
     if deployed.batch_limit is not None:
-        rows.append(("Batch limit", f"{count(deployed.batch_limit)} requests in flight per instance"))
+        rows.append(("Batch limit", f"{counted(deployed.batch_limit, 'request')} in flight per instance"))
     if adapters := deployed.adapters:
         slots = f"{count(adapters.resident)} of {count(adapters.number)} in the memory of each instance"
         rows.append(("Adapters", f"{slots}, rank {adapters.rank} at most"))

@@ -6,7 +6,7 @@ from sharing.report.content import Block, Bullets, Cell, Column, Fact, Facts, Pa
 from sharing.report.money import amounts
 from sharing.report.names import gpu_name
 from sharing.report.subject import ReportSubject
-from sizing.base.format import count, ms, percent
+from sizing.base.format import count, counted, ms, percent
 from sizing.base.mixed import MixedFleet, PoolsOfTypes
 from sizing.mixed.text import prompts, saves, sentence
 
@@ -47,7 +47,7 @@ def _pools(subject: ReportSubject, apart: PoolsOfTypes) -> Table:
 
 
 def _facts(subject: ReportSubject, fleet: MixedFleet) -> Iterator[Fact]:
-    yield Fact(label="GPUs of the mixed fleet", value=count(fleet.gpus), note=f"{count(fleet.systems)} systems")
+    yield Fact(label="GPUs of the mixed fleet", value=count(fleet.gpus), note=counted(fleet.systems, "system"))
     if subject.shows_money:
         yield Fact(
             label="Hardware of the mixed fleet a month",

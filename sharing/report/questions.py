@@ -7,7 +7,7 @@ from sharing.report.content import Block, Chart, ChartSeries, Column, Section, T
 from sharing.report.names import gpu_name
 from sharing.report.subject import ReportSubject
 from sizing.base.choices import RANKED_BY, Location, Mode
-from sizing.base.format import UNKNOWN, count, percent, requests_per_s, significant
+from sizing.base.format import UNKNOWN, count, percent, requests_per_s, significant, with_noun
 from sizing.base.units import BILLION
 from sizing.scenario.demand import hourly
 
@@ -78,12 +78,16 @@ def _day(subject: ReportSubject) -> Table:
         ("Output tokens a day", day.output_tokens_per_day),
     ]
     growth = f", growth of {percent(day.growth)} included" if day.growth else ""
-    each = "" if day.requests_per_user is None else f", {significant(day.requests_per_user)} requests per user"
+    each = (
+        ""
+        if day.requests_per_user is None
+        else f", {with_noun(significant(day.requests_per_user), 'request')} per user"
+    )
     return Table(
         title="What that is in a day",
         columns=(Column(label="What"), Column(label="Number", holds="number")),
         rows=tuple(rows),
-        note=f"A day of {day.hours:g} hours, {_course(day.peak_to_mean)}{each}{growth}.",
+        note=f"A day of {with_noun(f'{day.hours:g}', 'hour')}, {_course(day.peak_to_mean)}{each}{growth}.",
     )
 
 

@@ -70,9 +70,15 @@ def count(x: Number) -> str:
     return f"{round(float(x or 0)):,}" if abs(float(x or 0)) < LARGEST else significant(x)
 
 
-def counted(number: float, one: str, many: str = "") -> str:
-    """A number with its noun: "1 run", "3 runs"; ``many`` where the plural is not ``one`` with an s."""
-    return f"{count(number)} {one if number == 1 else many or one + 's'}"
+def counted(number: Number, one: str, many: str = "") -> str:
+    """Whole things with their noun: "1 run", "3 runs"; ``many`` where the plural is not ``one`` with an s."""
+    return with_noun(count(number), one, many)
+
+
+def with_noun(number: str, one: str, many: str = "") -> str:
+    """A number as it is printed, with its noun or unit: "1 request/s", "2.4 requests/s"; ``many`` as of ``counted``."""
+    name, slash, per = one.partition("/")
+    return f"{number} {one if number == '1' else many or f'{name}s{slash}{per}'}"
 
 
 def stated(x: Number, digits: int = 6) -> str:
@@ -126,14 +132,14 @@ def a_month(x: Number) -> str:
 
 def tokens_per_s(x: Number) -> str:
     """A token rate: "1,240 tokens/s"."""
-    return _with_unit(x, "tokens/s")
+    return _with_rate(significant(x), "token/s")
 
 
 def requests_per_s(x: Number) -> str:
     """A request rate: "2.4 requests/s"; a small one with its digits, because it is what was asked for."""
     if x is not None and 0 < abs(x) < SMALLEST:
-        return f"{stated(x, 3)} requests/s"
-    return _with_unit(x, "requests/s")
+        return with_noun(stated(x, 3), "request/s")
+    return _with_rate(significant(x), "request/s")
 
 
 class MemoryUnit(StrEnum):
@@ -205,6 +211,10 @@ def _range(low: str, high: str, unit: str) -> str:
 def _with_unit(x: Number, unit: str, digits: int = 3) -> str:
     text = significant(x, digits)
     return text if text in (UNKNOWN, UNBOUNDED) else f"{text} {unit}"
+
+
+def _with_rate(text: str, one: str) -> str:
+    return text if text in (UNKNOWN, UNBOUNDED) else with_noun(text, one)
 
 
 def _not_a_number(x: Number) -> str | None:

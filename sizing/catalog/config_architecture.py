@@ -43,9 +43,7 @@ def architecture(fields: ConfigFields) -> Architecture:
         recurrent=recurrent_mixer(fields, hidden, heads["heads"], kinds) if kinds & set(CONSTANT_STATE) else None,
         shared_params=_beside_layers(fields, hidden, plan, heads),
         attention_expert=heads["kv_heads"] * heads["head_dim"] if kind == "jetmoe" else 0,
-        image_expert=_image_expert(fields),
         ngram_table=_ngram_table(fields, hidden),
-        router_inner=fields.whole("router_hidden_size", high=MAX_WIDTH) or 0,
         visual_experts=kind in families.visual_experts,
         dense_beside_experts=any(
             fields.flag(key) for key in ("enable_moe_block", "residual_moe", "parallel_attn_mlp_res")
@@ -286,6 +284,8 @@ def _mlp_widths(fields: ConfigFields, hidden: int, kind: str) -> dict[str, int]:
         "moe_intermediate": expert_width or dense,
         "shared_intermediate": shared_width(fields, expert_width or dense, kind) if experts > 1 else 0,
         "expert_hidden": fields.whole("expert_hidden_size", high=MAX_WIDTH) or hidden,
+        "image_expert": _image_expert(fields),
+        "router_inner": fields.whole("router_hidden_size", high=MAX_WIDTH) or 0,
     }
 
 

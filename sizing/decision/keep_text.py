@@ -109,7 +109,7 @@ def odd_sentence(odd: Odd) -> str:
         )
     equal = " Both take as many systems, so that they cost the same." if odd.costs_as_much else ""
     return (
-        f"{one.name} needs {count(one.deployed.gpus)} GPUs where {other.name} needs {count(other.deployed.gpus)}: "
+        f"{one.name} needs {counted(one.deployed.gpus, 'GPU')} where {other.name} needs {count(other.deployed.gpus)}: "
         f"{'; '.join(reasons)}.{equal}"
     )
 

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import get_args
 
-from sizing.base.format import count, usd
+from sizing.base.format import count, counted, usd
 from sizing.catalog.engines import engines
 from sizing.catalog.precisions import precisions
 from sizing.decision.nim import NimComparison, NimTopic, Profile
@@ -66,4 +66,4 @@ def _why_other_gpus(one: NimComparison) -> str:
     if bare is not None and nim > bare:
         reasons.append(f"less is measured of NIM, and as sure it has to be ({count(nim)} for {count(bare)})")
     why = f": {'; '.join(reasons)}" if reasons else ""
-    return f" Planned by what is measured of each, NIM takes {count(nim)} and {engine} {count(free)} GPUs{why}."
+    return f" Planned by what is measured of each, NIM takes {count(nim)} and {engine} {counted(free, 'GPU')}{why}."

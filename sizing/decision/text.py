@@ -1,11 +1,12 @@
 """Comparisons in words: names of inputs, the driver in one sentence, a table for a terminal and in Markdown."""
 
+import re
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Any
 
 from sizing.base.choices import RANKED_BY
-from sizing.base.format import ALL_DIGITS, count, ms, significant, usd
+from sizing.base.format import ALL_DIGITS, count, counted, ms, significant, usd, with_noun
 from sizing.base.markdown import as_line
 from sizing.catalog import gpus
 from sizing.catalog.engines import engines
@@ -188,6 +189,10 @@ def name_of(key: str) -> str:
     return NAMES.get(key, (key, ""))[0]
 
 
+_PLURAL = re.compile(r"(?<=[A-Za-z]{3})s\b")
+"""The s of the word that a unit counts; "ms" and "GB/s" have none."""
+
+
 def unit_of(key: str) -> str:
     """The unit of an input; empty where it has none."""
     return NAMES.get(key, ("", ""))[1]
@@ -206,8 +211,9 @@ def shown(key: str, value: Any) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, int | float):
-        unit = unit_of(key)
-        return " ".join(filter(None, [count(value) if abs(value) >= 1000 else significant(value), unit]))
+        number, unit = count(value) if abs(value) >= 1000 else significant(value), unit_of(key)
+        # Units stand in the plural, as axes have them: "requests/s", "decode steps".
+        return f"{number} {_PLURAL.sub('', unit, count=1) if number == '1' else unit}".rstrip()
     if isinstance(value, list | tuple):
         return ", ".join(str(v) for v in value) or "all"
     if isinstance(value, dict):
@@ -298,7 +304,7 @@ def _more_in_use(gpus: int | None) -> str:
     """GPUs that make no difference to the cost, as those of systems that are bought in any case."""
     if not gpus:
         return ""
-    return f", with {count(abs(gpus))} {'fewer' if gpus < 0 else 'more'} GPU{'s' if abs(gpus) > 1 else ''} in use"
+    return f", with {counted(abs(gpus), 'fewer GPU' if gpus < 0 else 'more GPU')} in use"
 
 
 def _of(part: float | None, whole: float, money: Money | None) -> str | None:
@@ -306,14 +312,14 @@ def _of(part: float | None, whole: float, money: Money | None) -> str | None:
     the other way."""
     if part is None:
         return None
-    amount = f"{significant(abs(part))} GPUs" if money is None else money(abs(part))
+    amount = with_noun(significant(abs(part)), "GPU") if money is None else money(abs(part))
     if part * whole >= 0:
         return f"{amount} of it comes"
     return f"{amount} {'less' if part < 0 else 'more'} comes"
 
 
 def _signed(more: float, money: Money | None) -> str:
-    amount = f"{count(abs(more))} GPUs" if money is None else f"{money(abs(more))} a month"
+    amount = counted(abs(more), "GPU") if money is None else f"{money(abs(more))} a month"
     return f"{amount} {'less' if more < 0 else 'more'}"
 
 

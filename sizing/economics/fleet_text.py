@@ -26,7 +26,7 @@ def spot_sentences(one: SpotFleet, money: Money) -> Iterator[str]:
     lose = "none of which may be lost" if not one.zones_lost else f"{_zones(one.zones_lost)} of which may be lost"
     short = f"in {significant(one.short_minutes_per_month, 2)} minutes of a month too few run"
     yield (
-        f"Spot: {count(one.instances)} instances in {zones}, {lose}, for the {count(one.needed)} that are needed; "
+        f"Spot: {counted(one.instances, 'instance')} in {zones}, {lose}, for the {count(one.needed)} that are needed; "
         f"{short} "
         f"({significant(one.interrupted_percent_per_month)} % are taken back in a month, {RATES[one.rate_from]}; what "
         f"takes their place serves after {significant(one.start_up_minutes)} minutes)."

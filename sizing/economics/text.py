@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import get_args
 
-from sizing.base.format import count, counted, kilowatts, large, percent, significant, usd
+from sizing.base.format import count, counted, kilowatts, large, percent, significant, usd, with_noun
 from sizing.catalog.payment_terms import ASSUMED, TERMS
 from sizing.economics.dates import AGES, DOUBTFUL
 from sizing.economics.fleet_text import Money, burst_sentence, mix_sentence, spot_of_fleets, spot_sentences
@@ -200,8 +200,10 @@ def _per_unit_served(cost: CostAnswer, money: Money) -> str:
     """ "$10.10 per million output tokens at 144k requests a day"; of a batch by document, too."""
     tokens = f"{money(cost.usd_per_million_output_tokens)} per million output tokens at"
     if cost.documents_per_month is None:
-        return f"{tokens} {large(cost.requests_per_day)} requests a day"
-    return f"{_per_documents(cost, money)} and {tokens} {large(cost.documents_per_month)} documents a month"
+        return f"{tokens} {with_noun(large(cost.requests_per_day), 'request')} a day"
+    return (
+        f"{_per_documents(cost, money)} and {tokens} {with_noun(large(cost.documents_per_month), 'document')} a month"
+    )
 
 
 def documents_priced(cost: CostAnswer) -> tuple[int, float | None]:

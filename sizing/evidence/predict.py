@@ -20,7 +20,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from sizing.base.arrays import Floats
-from sizing.base.format import percent, significant
+from sizing.base.format import percent, requests_per_s, significant
 from sizing.base.units import MS_PER_S
 from sizing.evidence.ends import chance_stable, point_ends
 from sizing.evidence.expected import expected, steady
@@ -187,13 +187,13 @@ def _split(point: Point) -> str:
 
 def _remark(point: Point, served: float, chance: float) -> str:
     """Why the rate that is served is not the one asked for, of all GPUs of a row, and how sure it is carried."""
-    rate, largest = point.rate_rps, f"the largest stable rate is {significant(served)} requests/s"
+    rate, largest = point.rate_rps, f"the largest stable rate is {requests_per_s(served)}"
     if rate != rate:
         return f"; no request_rate_rps: {largest}"
     if math.isfinite(point.requests) or math.isfinite(point.duration_s):
         return ""
     if chance < SURELY_UNSTABLE:
-        return f"; unstable at {significant(rate)} requests/s, the queue grows without end: {largest}"
+        return f"; unstable at {requests_per_s(rate)}, the queue grows without end: {largest}"
     carried_for_ever = f"; {percent(chance)} sure that {significant(rate)} requests/s are carried for ever"
     if rate > served:
         return f"{carried_for_ever}: {largest}, and latencies are those of the heaviest load that is simulated"

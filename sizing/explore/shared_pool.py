@@ -15,7 +15,7 @@ import numpy as np
 from sizing.base.arrays import ROUNDING
 from sizing.base.deployed import Deployed
 from sizing.base.errors import InvalidScenario
-from sizing.base.format import count, usd
+from sizing.base.format import count, counted, usd
 from sizing.base.quantity import Result, quantity
 from sizing.base.units import HOURS_PER_MONTH
 from sizing.catalog.gpu_rows import gpus as catalogue
@@ -309,5 +309,5 @@ def _answer(workloads: int, systems: Sequence[PoolSystem], usd_per_month: float 
     load = "workload" if workloads == 1 else "workloads together"
     if workloads == 1:
         return f"{parts} {verb} {every} {load}{price}."
-    alone = "as many systems" if apart == together else f"{count(apart)} systems"
+    alone = "as many systems" if apart == together else counted(apart, "system")
     return f"{parts} {verb} {every} {load}{price}; apart they would need {alone}."

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
-from sizing.base.format import count, ms, percent, significant, usd
+from sizing.base.format import count, ms, percent, requests_per_s, usd
 from sizing.base.mixed import FleetPart, MixedFleet, PoolsOfTypes, PromptRange
 from sizing.catalog.engines import resolve_engine
 from sizing.pipelines.text import Named
@@ -127,7 +127,7 @@ def lines(mixed: MixedFleet, named: Named) -> Iterator[str]:
         limit = "" if one.latency is None else f", TTFT {ms(one.latency.ttft_ms.at_percentile)}"
         yield (
             f"  {fleet(one, named)} ({count(deployed.systems)} x {deployed.system}): {requests(one)}, "
-            f"{significant(one.rps)} requests/s{limit}, {usd(one.usd_per_month)} a month"
+            f"{requests_per_s(one.rps)}{limit}, {usd(one.usd_per_month)} a month"
         )
     if (apart := mixed.apart) is not None:
         yield (

@@ -9,7 +9,7 @@ from typing import assert_never
 from sizing.base.arrays import ROUNDING
 from sizing.base.choices import SinglePoint
 from sizing.base.deployed import Adapters, Deployed, Pool
-from sizing.base.format import count, counted, large, ms, percent, requests_per_s, significant, usd
+from sizing.base.format import count, counted, large, ms, percent, requests_per_s, significant, usd, with_noun
 from sizing.base.latency_and_cost import Cost, Latencies
 from sizing.base.result import AnswerPart, AnswerSentence
 from sizing.base.units import PERCENT
@@ -175,10 +175,10 @@ def _serves(stated: Stated) -> str:
     model, load = question.model.id.rpartition("/")[2], load_in_words(question.demand)
     whom = load
     if users := question.scenario.workload.users:
-        whom = f"{count(users.daily_users)} users a day ({load})"
+        whom = f"{counted(users.daily_users, 'user')} a day ({load})"
     if batch := question.scenario.workload.batch:
         rate = requests_per_s(question.demand.sustained_rps)
-        whom = f"{large(batch.documents_per_month)} documents a month ({rate} in the working window)"
+        whom = f"{with_noun(large(batch.documents_per_month), 'document')} a month ({rate} in the working window)"
     return (
         f"{model} in {row.precision.plain_label} on {row.engine.label} serves {whom}: "
         f"{key_latency(question, stated.latency)}."

@@ -1,6 +1,6 @@
 """The one place where a plan is put together: deployment, figures, warnings, alternatives."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, TypedDict, TypeVar
 
 import numpy as np
@@ -147,12 +147,12 @@ def compose(
     cheaper = () if brief else left_out(screened, now)
     warnings = _warnings(stated, one, around[0], decided.every.fewest_of_other_kinds(places[0]))
     warnings += [*about_left_out(cheaper, now), *about_cheaper(question, stated.deployed, now, shown)]
+    priced = list(_priced(screened, decided, one, brief=brief))
     composed = Plan(
         **_answer(stated, one, around[0], chance, kept=figures.not_simulated != "not_confirmed"),
         **_origin(one, around[0], figures),
         warnings=rules.in_order(
-            [*figures.warnings, *warnings, *_priced(screened, decided, one, brief=brief)],
-            decided.every.kinds[0].evaluated,
+            [*figures.warnings, *_without_priced_limits(warnings, priced), *priced], decided.every.kinds[0].evaluated
         ),
         left_out=cheaper,
         alternatives=shown,
@@ -254,6 +254,14 @@ def _priced(screened: Screened, decided: Decided, one: PlannedDeployment[Any], *
     yield from about_drafts(one.row.speculation, int(kind.gpus[k]), decided.every)
     if not brief:
         yield from about_costly_limits(screened.question, screened.base, float(kind.usd_per_hour[k]))
+
+
+def _without_priced_limits(warnings: Iterable[PlanWarning], priced: Iterable[PlanWarning]) -> Iterator[PlanWarning]:
+    """The warnings without the one of a tight limit whose price is said: both would loosen the same limit."""
+    loosened = {one.fix.key for one in priced if one.fix is not None}
+    for one in warnings:
+        if not (one.code == "tight_limit" and one.fix is not None and one.fix.key in loosened):
+            yield one
 
 
 def _warnings(stated: Stated, one: PlannedDeployment[Any], around: Spread, instead: int | None) -> list[PlanWarning]:

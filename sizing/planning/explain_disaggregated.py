@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from sizing.base.constants import constant
 from sizing.base.deployed import Deployed, Pool
-from sizing.base.format import count, ms, requests_per_s, significant
+from sizing.base.format import count, counted, ms, requests_per_s, significant
 from sizing.base.result import Explained
 from sizing.base.units import MS_PER_S
 from sizing.planning.arithmetic import entry, instances_steps, latency_step, number, step
@@ -90,7 +90,9 @@ def _pools(deployed: Deployed) -> list[tuple[str, Pool]]:
 
 def _each(pools: list[tuple[str, Pool]]) -> str:
     """3 prefill instances of 2 GPUs and 10 decode instances of 1"."""
-    return " and ".join(f"{p.instances} {name} instances of {p.tp * p.pp * p.dp} GPUs" for name, p in pools)
+    return " and ".join(
+        f"{counted(p.instances, f'{name} instance')} of {counted(p.tp * p.pp * p.dp, 'GPU')}" for name, p in pools
+    )
 
 
 def _transfer(stated: Stated, transfer_s: float, link: str) -> Explained:

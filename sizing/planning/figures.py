@@ -10,7 +10,7 @@ from types import MappingProxyType
 from typing import assert_never
 
 from sizing.base.choices import DecidedBy, NotSimulated
-from sizing.base.format import count, ms, rounded
+from sizing.base.format import count, ms, rounded, with_noun
 from sizing.base.latency_and_cost import Latencies, Latency
 from sizing.base.result import Fix, PlanWarning
 from sizing.base.units import MS_PER_S
@@ -182,12 +182,12 @@ def _reached(limits: LatencyLimits, label: str, one: NotMet) -> tuple[str, Fix |
     load that it does not carry."""
     reached = [(m, limit, sampled_quantile(one.outcome, m, limits.percentile)) for m, limit in limited(limits)]
     if not reached:
-        return f"{label} does not carry the load with {count(one.instances)} instances.", None
+        return f"{label} does not carry the load with {with_noun(count(one.instances), 'instance')}.", None
     metric, limit, at = max(reached, key=lambda a: a[2].value / a[1] if math.isfinite(a[2].value) else 0.0)
     name, key = LIMITED[metric]
     close = "" if at.value > limit else "too close to the "
     value = f"p{limits.percentile:g} {name} of {ms(at.value * MS_PER_S)} ({close}limit {ms(limit * MS_PER_S)})"
-    sentence = f"{label} reaches {value} with {count(one.instances)} instances."
+    sentence = f"{label} reaches {value} with {with_noun(count(one.instances), 'instance')}."
     if not math.isfinite(at.high):
         return sentence, None
     relaxed = math.ceil(rounded(max(at.high, limit) * MS_PER_S * SLACK, 2))

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from sizing.base.format import count, ms, requests_per_s, significant
+from sizing.base.format import count, counted, ms, requests_per_s, significant
 from sizing.base.result import Excluded, Explained, MadeFor, Plan, PlanWarning
 from sizing.calibration.benchmark import calibration_note
 from sizing.planning import answer, assumptions, rules
@@ -89,7 +89,7 @@ def _assumed(record: Record) -> tuple[str, ...]:
     """What the record does not say."""
     named, instances = record.question.scenario.deployment.tp, record.option.gpus // record.tp
     split = (
-        f"Each system runs {instances} instances of TP{record.tp}."
+        f"Each system runs {counted(instances, 'instance')} of TP{record.tp}."
         if named and record.tp == named[0]
         else "The record does not say how a system is split into instances: shown as one instance per system."
     )
@@ -116,9 +116,9 @@ def _sentence(record: Record) -> str:
         )
     ttft = f" with TTFT {ms(latency.ttft_ms.at_percentile)}" if latency.ttft_ms.at_percentile is not None else ""
     e2e = f", E2E {ms(latency.e2e_ms.at_percentile)}" if latency.e2e_ms.at_percentile is not None else ""
-    sure = f"{low} to {high} systems" if low != high else f"{high} systems"
+    sure = f"{low} to {high} systems" if low != high else counted(high, "system")
     return (
-        f"{name} ({count(needed * record.option.gpus)} GPUs) serve {peak}{ttft}{e2e}, as measured; {sure} if "
+        f"{name} ({counted(needed * record.option.gpus, 'GPU')}) serve {peak}{ttft}{e2e}, as measured; {sure} if "
         f"the measurement repeats within {_repeats()}."
     )
 

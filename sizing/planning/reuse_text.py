@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from typing import assert_never
 
 from sizing.base.choices import Routing
-from sizing.base.format import count, large, ms, percent, usd
+from sizing.base.format import count, large, ms, percent, usd, with_noun
 from sizing.base.result import AnswerSentence
 from sizing.base.reuse_result import Reuse, ReuseTier, SavingName
 from sizing.base.units import MS_PER_S
@@ -32,7 +32,7 @@ def sentences(reuse: Reuse, routing: Routing, replicas: int) -> Iterator[str]:
     what = (
         "The prompts that come again have"
         if reuse.sessions_at_once is None
-        else f"{large(reuse.sessions_at_once)} sessions at once are"
+        else f"{with_noun(large(reuse.sessions_at_once), 'session')} at once are"
     )
     turns = reuse.gap_s is not None and reuse.gap_s > 0.0
     yield (

@@ -141,7 +141,7 @@ def about_accuracy(question: Question, row: Configuration) -> Iterator[PlanWarni
 
 def about_pools(engine: str, link: str, instead: int | None) -> Iterator[PlanWarning]:
     """What disaggregated serving needs; ``instead``: GPUs that aggregated serving would need, if known."""
-    saved = "" if instead is None else f" Aggregated serving would need {count(instead)} GPUs."
+    saved = "" if instead is None else f" Aggregated serving would need {counted(instead, 'GPU')}."
     yield PlanWarning(
         code="disaggregated_serving",
         severity="info",
@@ -194,6 +194,9 @@ def about_limits(deployments: Aggregated, k: int) -> Iterator[PlanWarning]:
             source="load model",
             message=f"The {name} limit costs GPUs: by estimate, with {ms(relaxed)} instead of {ms(limit * MS_PER_S)}, "
             f"{count(then.gpus[0])} would do instead of {count(now * gpus)}.",
+            fix=Fix(
+                key=f"limits.{attribute.replace('_s', '_ms')}", value=relaxed, label=f"Limit {name} to {ms(relaxed)}"
+            ),
         )
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from scipy.special import pdtr, pdtrik
 
 from sizing.base.errors import InvalidScenario
-from sizing.base.format import percent, stated
+from sizing.base.format import percent, stated, with_noun
 from sizing.base.units import DAYS_PER_MONTH, HOURS_PER_DAY, S_PER_HOUR
 from sizing.scenario.bounds import MAX_RPS, MIN_RPS
 from sizing.scenario.schema import Users, Workload
@@ -80,11 +80,16 @@ def peak_demand(workload: Workload) -> Demand:
     if not (math.isfinite(demand.peak_rps) and MIN_RPS <= demand.peak_rps <= MAX_RPS):
         raise InvalidScenario(
             [
-                f"The peak comes to {stated(demand.peak_rps, 3)} requests/s; it must be at least {MIN_RPS:g} and "
+                f"The peak comes to {_rate(stated(demand.peak_rps, 3))}; it must be at least {MIN_RPS:g} and "
                 f"at most {MAX_RPS:,.0f}: change the load. {demand.how}"
             ]
         )
     return replace(demand, requests_per_user=None) if workload.mode == "offline" else demand
+
+
+def _rate(number: str) -> str:
+    """A rate with its unit, in the digits that it was given in."""
+    return with_noun(number, "request/s")
 
 
 def hourly(workload: Workload) -> Sequence[float] | None:
@@ -119,7 +124,7 @@ def mean_to_peak_of(profile: Sequence[float]) -> float:
 def _from_peak(peak_rps: float, growth: float, profile: Sequence[float] | None) -> Demand:
     peak = peak_rps * growth
     share = mean_to_peak_of(profile) if profile else 1.0 / PEAK_TO_MEAN
-    how = f"Peak as given: {stated(peak_rps)} requests/s{_growth_text(growth)}."
+    how = f"Peak as given: {_rate(stated(peak_rps))}{_growth_text(growth)}."
     if profile:
         how += f" By the hourly profile the mean hour has {percent(share)} of it."
     return Demand(
@@ -147,18 +152,18 @@ def _offline(workload: Workload, growth: float) -> Demand:
         each = "" if batch.requests_per_document == 1.0 else f" x {factors[1]} requests"
         window = f"{stated(batch.days_worked, 3)} days x {stated(hours)} h x 3,600 s"
         how = (
-            f"{factors[0]} documents a month{each} / ({window}){_growth_text(growth)} = "
-            f"{stated(rate * growth, 3)} requests/s, evenly in the working window."
+            f"{with_noun(factors[0], 'document')} a month{each} / ({window}){_growth_text(growth)} = "
+            f"{_rate(stated(rate * growth, 3))}, evenly in the working window."
         )
     elif users is not None:
         hours, rate = users.hours, users.daily_users * users.requests_per_user / (users.hours * S_PER_HOUR)
         arithmetic = f"{stated(users.daily_users)} x {stated(users.requests_per_user)} / ({stated(hours)} x 3,600)"
-        total = f"{arithmetic}{_growth_text(growth)} = {stated(rate * growth, 3)} requests/s"
+        total = f"{arithmetic}{_growth_text(growth)} = {_rate(stated(rate * growth, 3))}"
         how = f"{total}: what nobody waits for has no peak."
     else:
         rate = workload.average_rps or workload.peak_rps or 0.0
         arithmetic = stated(rate)
-        how = f"{stated(rate)} requests/s{_growth_text(growth)}, day and night: what nobody waits for has no peak."
+        how = f"{_rate(stated(rate))}{_growth_text(growth)}, day and night: what nobody waits for has no peak."
     return Demand(
         peak_rps=rate * growth,
         sustained_rps=rate * growth,
@@ -175,7 +180,7 @@ def _offline(workload: Workload, growth: float) -> Demand:
 def _from_trace(trace: TraceArrivals, growth: float) -> Demand:
     busiest, share = max(trace.rps), mean_to_peak_of(trace.rps)
     how = (
-        f"Busiest {trace.window_s:,.0f} s of {trace.trace}: {stated(busiest, 3)} requests/s{_growth_text(growth)}; the "
+        f"Busiest {trace.window_s:,.0f} s of {trace.trace}: {_rate(stated(busiest, 3))}{_growth_text(growth)}; the "
         f"mean is {percent(share)} of it."
     )
     return Demand(
@@ -197,7 +202,7 @@ def _from_average(average_rps: float, percentile: float, growth: float, profile:
     peak = poisson_peak(busy, percentile)
     hour = f", {stated(busy, 3)} in the busiest hour of the profile" if profile else ""
     how = (
-        f"Average {stated(average_rps)} requests/s{_growth_text(growth)}{hour}: the rate that is sustained. With "
+        f"Average {_rate(stated(average_rps))}{_growth_text(growth)}{hour}: the rate that is sustained. With "
         f"Poisson arrivals {percentile:g} % of all seconds see at most {stated(peak)} requests "
         f"({percent(peak / busy - 1)} above the mean): a burst of one second, which the simulated arrivals contain."
     )
@@ -222,14 +227,14 @@ def of_sessions(workload: Workload, sessions: Sessions, service_s: float) -> Dem
     growth, shape = 1.0 + workload.growth_percent / 100.0, sessions.shape
     rate = sessions.traffic(service_s).requests_per_s
     if sessions.sessions_per_hour is not None:
-        many, answered = f"{stated(sessions.sessions_per_hour)} sessions an hour", ""
+        many, answered = f"{with_noun(stated(sessions.sessions_per_hour), 'session')} an hour", ""
         arithmetic = f"{stated(sessions.sessions_per_hour)} x {shape.turns:,} / 3,600"
     else:
-        many = f"{stated(sessions.sessions_at_once or 0.0)} sessions at once"
+        many = f"{with_noun(stated(sessions.sessions_at_once or 0.0), 'session')} at once"
         answered = f", each answered in {stated(service_s, 3)} s in the mean"
         lasts = f"({shape.turns:,} x {stated(service_s, 3)} + {shape.turns - 1:,} x {stated(shape.gap_s, 3)})"
         arithmetic = f"{stated(sessions.sessions_at_once or 0.0)} x {shape.turns:,} / {lasts}"
-    total = f"{arithmetic}{_growth_text(growth)} = {stated(rate * growth, 3)} requests/s"
+    total = f"{arithmetic}{_growth_text(growth)} = {_rate(stated(rate * growth, 3))}"
     return replace(
         _from_peak(rate, growth, hourly(workload)),
         requests_per_user=float(shape.turns),
@@ -246,7 +251,7 @@ def _from_users(users: Users, growth: float, profile: Sequence[float] | None) ->
     people, each = stated(users.daily_users), stated(users.requests_per_user)
     how = (
         f"{people} users x {each} requests / ({stated(hours)} h x 3,600 s) x {stated(ratio, 3)} ({where})"
-        f"{_growth_text(growth)} = {stated(average * ratio, 3)} requests/s."
+        f"{_growth_text(growth)} = {_rate(stated(average * ratio, 3))}."
     )
     return Demand(
         peak_rps=average * ratio,

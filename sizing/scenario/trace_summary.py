@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import numpy as np
 
 from sizing.base.errors import InvalidTrace
-from sizing.base.format import count, percent, requests_per_s, significant
+from sizing.base.format import count, counted, percent, requests_per_s, significant
 from sizing.base.quantity import Result, quantity
 from sizing.base.units import S_PER_HOUR, S_PER_MINUTE
 from sizing.scenario.traces import SHORTEST_S, arrivals_in, cached_in, groups_of
@@ -66,8 +66,9 @@ def summary_of(trace: Trace) -> TraceSummary:
         prompt, output, _ = trace.tokens.mean(axis=1)
         raise InvalidTrace(
             [
-                f"{trace.name} covers less than a second: too short for a rate. Read: {count(len(trace))} requests of "
-                f"{count(float(prompt))} prompt and {count(float(output))} output tokens on average."
+                f"{trace.name} covers less than a second: too short for a rate. Read: "
+                f"{counted(len(trace), 'request')} of {count(float(prompt))} prompt and {count(float(output))} output "
+                "tokens on average."
             ]
         )
     arrivals = arrivals_in(trace)
@@ -134,7 +135,7 @@ def sentences(summary: TraceSummary) -> tuple[str, ...]:
         else ""
     )
     return (
-        f"{summary.name}: {count(summary.requests)} requests in {_time(summary.duration_s)}.",
+        f"{summary.name}: {counted(summary.requests, 'request')} in {_time(summary.duration_s)}.",
         f"Rate: {requests_per_s(summary.mean_rps)} on average{hour}, in the busiest {window} "
         f"{requests_per_s(summary.peak_rps)} (from {_time(summary.peak_at_s)} on); coefficient of variation of the "
         f"gaps {summary.gap_cv:.2g}, longest gap {_time(summary.longest_gap_s)}.",

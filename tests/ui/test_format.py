@@ -1,4 +1,5 @@
-from sizing.base.format import counted
+from sizing.base.format import counted, requests_per_s, tokens_per_s, with_noun
+from sizing.decision.text import shown
 from tests.inert import ADDRESSES, live
 from ui.format import as_markdown, listed, unbroken, unbroken_percent
 
@@ -22,6 +23,18 @@ def test_an_address_in_a_name_is_no_link() -> None:
 
 def test_an_address_that_no_reader_links_can_be_copied() -> None:
     assert as_markdown("write http://host:port") == r"write http\://host\:port"
+
+
+def test_one_thing_is_one_and_any_other_number_several() -> None:
+    rates = (requests_per_s(1), requests_per_s(1.0004), requests_per_s(2.4), requests_per_s(0), tokens_per_s(1))
+    assert rates == ("1 request/s", "1 request/s", "2.4 requests/s", "0 requests/s", "1 token/s")
+    assert [counted(n, "GPU") for n in (1, 1.0, 2, 1000)] == ["1 GPU", "1 GPU", "2 GPUs", "1,000 GPUs"]
+    assert (counted(2, "copy", "copies"), with_noun("1", "row or file", "rows or files")) == (
+        "2 copies",
+        "1 row or file",
+    )
+    assert [shown(f"workload.{key}", 1) for key in ("peak_rps", "input_tokens")] == ["1 request/s", "1 token"]
+    assert (shown("limits.ttft_ms", 1), shown("workload.peak_rps", 1.5)) == ("1 ms", "1.5 requests/s")
 
 
 def test_a_list_reads_as_a_person_says_it() -> None:

@@ -11,6 +11,7 @@ from collectors.prices import hunt
 from collectors.prices.offers import Fetch, Offer, ProviderOffers, Reason, offers_of
 from sharing.form.problems import sentence
 from sizing.base.errors import SizingError
+from sizing.base.format import counted
 from sizing.catalog import gpus
 from sizing.question.understand import understand
 from sizing.scenario.prices import GpuHourPrice
@@ -116,7 +117,7 @@ def _draw_adopting(seen: _LookedUp, offers: Sequence[Offer], scenario: Scenario,
 
 def _named(offer: Offer, currency: Currency) -> str:
     each = currency.written(currency.of(offer.usd_per_gpu_hour))
-    gpus = "1 GPU" if offer.gpus == 1 else f"{offer.gpus} GPUs"
+    gpus = counted(offer.gpus, "GPU")
     return f"{each} per GPU-hour: {offer.provider} {offer.region}, {gpus}{', spot' if offer.spot else ''}"
 
 

@@ -5,7 +5,7 @@ from typing import Any
 import pandas as pd
 import plotly.graph_objects as go
 
-from sizing.base.format import count
+from sizing.base.format import counted
 from ui.figures.template import MAX_POINTS, axis, hardware_look, layout, message, spread_out
 
 _NOTHING = "Hardly any of these measurements states both ITL and output tokens/s."
@@ -44,8 +44,8 @@ def evidence_alt_text(rows: pd.DataFrame) -> str:
         return _NOTHING
     itl, rate = points["itl_ms_mean"], points["per_gpu"]
     return (
-        f"{count(len(points))} measurements on {points['gpu_id'].nunique()} GPUs: mean ITL from {itl.min():.3g} to "
-        f"{itl.max():,.3g} ms, output tokens/s per GPU from {rate.min():.3g} to {rate.max():,.5g}."
+        f"{counted(len(points), 'measurement')} on {counted(points['gpu_id'].nunique(), 'GPU')}: mean ITL from "
+        f"{itl.min():.3g} to {itl.max():,.3g} ms, output tokens/s per GPU from {rate.min():.3g} to {rate.max():,.5g}."
     )
 
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import plotly.graph_objects as go
 
-from sizing.base.format import significant
+from sizing.base.format import counted, significant
 from sizing.catalog.engines import engines
 from sizing.catalog.precisions import precisions
 from sizing.explore.frontier import FrontierCurve, OperatingPoints
@@ -70,8 +70,8 @@ def frontier_alt_text(shown: OperatingPoints) -> str:
         for p in (best[0], best[-1])
     ]
     return (
-        f"{words[0].upper()}{words[1:]} of {len({c.gpu for c in shown.curves})} GPUs: the best of all go from "
-        f"{ends[0]} to {ends[1]}."
+        f"{words[0].upper()}{words[1:]} of {counted(len({c.gpu for c in shown.curves}), 'GPU')}: the best of all go "
+        f"from {ends[0]} to {ends[1]}."
     )
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from sizing.base.arrays import Floats
-from sizing.base.format import UNKNOWN, count, ms, rounded, significant, tokens_per_s, usd
+from sizing.base.format import UNKNOWN, count, counted, ms, rounded, significant, tokens_per_s, usd, with_noun
 from sizing.evidence.sources import SOURCES, source_day
 from sizing.explore.frontier import OperatingPoints
 from sizing.explore.measured_points import MeasuredPoint
@@ -89,7 +89,7 @@ def point_text(point: OperatingPoint, shown: OperatingPoints) -> str:
             f"{significant(now.tokens_per_s_per_user)} output tokens/s per user ({p} ITL {ms(now.itl_ms)})",
             f"{p} TTFT {ms(now.ttft_ms)}, E2E {ms(now.e2e_ms)}",
             ", ".join(words for name, words in others.items() if name != shown.y),
-            f"{significant(point.concurrency)} requests in flight per {each}"
+            f"{with_noun(significant(point.concurrency), 'request')} in flight per {each}"
             + ("" if point.feasible else "<br>Beyond a limit"),
         )
     )
@@ -138,7 +138,7 @@ def own_points(points: Sequence[MeasuredPoint], shown: OperatingPoints, *, dark:
 
 
 def _measured_hover(m: MeasuredPoint) -> str:
-    running = f", {count(m.concurrency)} requests in flight" if m.concurrency is not None else ""
+    running = f", {counted(m.concurrency, 'request')} in flight" if m.concurrency is not None else ""
     return "<br>".join(
         (
             f"Measured: {m.configuration}",

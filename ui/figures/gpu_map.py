@@ -9,7 +9,7 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from collectors.questions.devices import Device
-from sizing.base.format import rounded, significant
+from sizing.base.format import counted, rounded, significant
 from sizing.base.units import GB
 from ui.figures.template import INK, alpha, axis, layout, message, palette
 
@@ -160,11 +160,11 @@ def gpu_map_alt_text(devices: Sequence[Device], measure: MapMeasure) -> str:
     values = sorted(v for device in devices if (v := value_of(device, measure)) is not None)
     bad = sum(bool(trouble_of(device)) for device in devices)
     if not values:
-        return f"{measure.label} is not known for any of {len(devices)} GPUs."
+        return f"{measure.label} is not known for any of {counted(len(devices), 'GPU')}."
     return (
-        f"{measure.label} of {len(devices)} GPUs: from {significant(values[0])} to {significant(values[-1])} "
-        f"{measure.unit}, half of them below {significant(values[len(values) // 2])} {measure.unit}; "
-        f"{bad} with an XID error or slowed down."
+        f"{measure.label} of {counted(len(devices), 'GPU')}: from {significant(values[0])} to "
+        f"{significant(values[-1])} {measure.unit}, half of them below {significant(values[len(values) // 2])} "
+        f"{measure.unit}; {bad} with an XID error or slowed down."
     )
 
 
@@ -210,7 +210,7 @@ def _host_cell(host: str, group: Sequence[Device], measure: MapMeasure) -> Cell:
     bad = [trouble for device in group if (trouble := trouble_of(device))]
     ends = f", {significant(min(values))} to {significant(max(values))}" if values else ""
     return Cell(
-        place=f"{host}, {len(group)} GPUs",
+        place=f"{host}, {counted(len(group), 'GPU')}",
         text=ends,
         value=sum(values) / len(values) if values else None,
         trouble=f"{len(bad)} with trouble: {bad[0]}" if bad else "",

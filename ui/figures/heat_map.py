@@ -81,7 +81,7 @@ def heat_map_alt_text(lengths: LengthMap) -> str:
     total = sum(len(row) for row in lengths.rows)
     missing = f"; {total - len(served)} of {total} pairs cannot be served" if total > len(served) else ""
     return (
-        f"{name} over prompt and output length: from {count(least.gpus)} GPUs at {_pair(least)} to "
+        f"{name} over prompt and output length: from {counted(least.gpus, 'GPU')} at {_pair(least)} to "
         f"{count(most.gpus)} at {_pair(most)}{missing}."
     )
 

@@ -101,7 +101,7 @@ def trade_off_alt_text(plan: Plan, *, selected: int | None, limits: Limits, name
     return (
         f"{at[0].upper()}{at[1:]} E2E falls from {ms(first.e2e_ms)} with "
         f"{counted(first.deployment.gpus, 'GPU')} to {ms(last.e2e_ms)} with {counted(last.deployment.gpus, 'GPU')} "
-        f"over {len(plan.trade_off)} deployments{chosen}."
+        f"over {counted(len(plan.trade_off), 'deployment')}{chosen}."
     )
 
 

@@ -11,6 +11,7 @@ from sharing.errors import SharingError
 from sharing.form.presets import Preset, presets
 from sharing.form.write import from_scenario
 from sharing.library.records import LibraryEntry, ScenarioQuery
+from sizing.base.format import with_noun
 from sizing.scenario.schema import Scenario
 from ui import shell, state
 from ui.access import allowed
@@ -111,9 +112,9 @@ def question(scenario: Scenario) -> str:
 def _load(scenario: Scenario, filled: Mapping[str, Any]) -> str:
     sessions, batch = scenario.workload.sessions, scenario.workload.batch
     if batch is not None:
-        return f"{batch.documents_per_month:,.0f} documents a month"
+        return f"{with_noun(f'{batch.documents_per_month:,.0f}', 'document')} a month"
     if sessions is None:
-        return f"{filled['rps']} requests/s"
+        return with_noun(str(filled["rps"]), "request/s")
     if sessions.sessions_at_once is not None:
-        return f"{sessions.sessions_at_once:,g} sessions at once"
-    return f"{sessions.sessions_per_hour:,g} sessions an hour"
+        return f"{with_noun(f'{sessions.sessions_at_once:,g}', 'session')} at once"
+    return f"{with_noun(f'{sessions.sessions_per_hour:,g}', 'session')} an hour"

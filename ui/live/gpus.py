@@ -9,7 +9,7 @@ from collectors.questions.devices import Device
 from collectors.questions.history import History
 from collectors.reading.gpu_values import FIELDS
 from collectors.reading.observation import Observation
-from sizing.base.format import count
+from sizing.base.format import counted
 from ui import sources
 from ui.figures.gpu_map import MEASURES, MapMeasure, build_gpu_map, gpu_map_alt_text, gpu_table, trouble_of
 from ui.format import as_markdown
@@ -121,7 +121,7 @@ def draw_map(
     age = max((at_s - shown[0].moments_s.get(key, at_s) for key in measure.keys), default=0.0)
     st.caption(measure.note + (f" These values are {age:.0f} s older than the rest." if age >= 1.0 else ""))
     draw_table(
-        lambda: gpu_table(filtered(all_measures() or devices, wanted)), key="gpus", what=f"{count(len(shown))} GPUs"
+        lambda: gpu_table(filtered(all_measures() or devices, wanted)), key="gpus", what=counted(len(shown), "GPU")
     )
 
 

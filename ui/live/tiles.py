@@ -8,7 +8,7 @@ import streamlit as st
 from collectors.prometheus.histograms import QUANTILES, SHOWN, HistogramQuantiles
 from collectors.questions.history import History
 from collectors.reading.observation import Observation
-from sizing.base.format import count, ms, percent, significant
+from sizing.base.format import count, counted, ms, percent, significant
 from ui.format import as_markdown, unbroken_percent
 from ui.live.planned import PlannedQuantities
 
@@ -152,7 +152,7 @@ def _tokens(observed: Observation) -> Tile:
             "Output tokens/s per GPU",
             significant(total / gpus),
             f"{significant(total)} in all",
-            f"{about}, over {count(gpus)} GPUs.",
+            f"{about}, over {counted(gpus, 'GPU')}.",
             "generation_tokens_per_s_per_gpu",
             "generation_tokens_per_s",
             counted_in="generation_tokens_per_s",
@@ -185,7 +185,7 @@ def _size(observed: Observation) -> Tile:
         part
         for part in (
             f"{count(lost)} lost" if lost else "",
-            f"{count(gpus)} GPUs" if gpus is not None else "GPUs unknown",
+            counted(gpus, "GPU") if gpus is not None else "GPUs unknown",
         )
         if part
     )

@@ -5,7 +5,7 @@ import streamlit as st
 from collectors.reading.alerts import alerts
 from collectors.reading.observation import Observation, State
 from collectors.vocabulary import engine_vocabularies, gpu_vocabularies
-from sizing.base.format import count, counted, significant
+from sizing.base.format import counted, significant
 from sizing.base.units import S_PER_HOUR, S_PER_MINUTE
 from ui.format import as_markdown
 from ui.live.moment import LiveWindow
@@ -142,7 +142,7 @@ def _facts(observed: Observation, moment: LiveWindow, *, late: bool) -> None:
     parts = [
         engine.label if engine else "",
         counted(replicas, "replica") if replicas is not None else "",
-        f"{count(gpus)} GPUs by {exporter.label}" if gpus is not None and exporter else "GPUs unknown",
+        f"{counted(gpus, 'GPU')} by {exporter.label}" if gpus is not None and exporter else "GPUs unknown",
         f"newest sample {duration(observed.age_s)} old" if observed.age_s is not None and not late else "",
         f"scraped every {significant(observed.scrape_interval_s, 2)} s" if observed.scrape_interval_s else "",
         f"figures of the {duration(observed.window_s)} before {moment.clock(observed.at_s)}",

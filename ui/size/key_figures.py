@@ -9,7 +9,7 @@ import streamlit as st
 from sharing.report.answer import gpu_span
 from sizing.base.choices import is_rented
 from sizing.base.deployed import Deployed, PerInstance
-from sizing.base.format import UNKNOWN, count, counted, interval, kilowatts, ms, significant, usd
+from sizing.base.format import UNKNOWN, count, counted, interval, kilowatts, ms, requests_per_s, significant, usd
 from sizing.base.latency_and_cost import Cost, Latency
 from sizing.base.result import Plan
 from sizing.economics.dates import AGES, DOUBTFUL, age_of
@@ -175,7 +175,7 @@ def _instances(deployed: Deployed) -> str:
 
 
 def _of_capacity(rps: float, max_rps: float) -> str:
-    return f"{significant(rps)} of {significant(max_rps)}"
+    return f"{significant(rps)} of {requests_per_s(max_rps)}"
 
 
 def _rate(one: PerInstance, deployed: Deployed) -> PlanFigure:
@@ -187,7 +187,7 @@ def _rate(one: PerInstance, deployed: Deployed) -> PlanFigure:
         "output_tokens_per_s_per_gpu",
         "Output tokens/s per GPU",
         significant(one.output_tokens_per_s_per_gpu),
-        f"{', '.join(loads)} requests/s",
+        ", ".join(loads),
         "At the peak load; below: the load of one instance, and what it could take within the limits.",
         short="tokens/s",
     )

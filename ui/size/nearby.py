@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from sharing.form.choices import label
-from sizing.base.format import count, ms, significant
+from sizing.base.format import count, ms, requests_per_s, significant
 from sizing.evidence.published import Measurement, Near
 from sizing.evidence.sources import SOURCES, source_day
 from sizing.explore.measured_points import FARTHEST
@@ -105,7 +105,7 @@ def _said(near: Near) -> str:
     day = source_day(m.source_date)
     published = source if day in source else f"{source}, {day}"
     load = f", {count(m.concurrency)} in flight" if m.concurrency else ""
-    rate = f", {significant(m.rate_rps)} requests/s asked" if m.rate_rps else ""
+    rate = f", {requests_per_s(m.rate_rps)} asked" if m.rate_rps else ""
     return (
         f"{m.model.id.rpartition('/')[2]} on {count(m.gpus)} x {row.gpu.name}, {row.engine.label}, "
         f"{label('prec', row.precision.id)}, {count(m.input_tokens)} in / {count(m.output_tokens)} out, "

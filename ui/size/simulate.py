@@ -6,7 +6,7 @@ import pandas as pd
 import streamlit as st
 
 from sharing.form.asked import AskedNumber
-from sizing.base.format import count, counted, percent, rounded, significant
+from sizing.base.format import counted, percent, rounded, significant
 from sizing.base.latency_and_cost import Latency
 from sizing.planning.assumptions import ROUTED
 from sizing.replay.comparison import differences
@@ -208,7 +208,7 @@ def _figures(job: Job, result: SimulationResult, answer: FormAnswer, *, dark: bo
     draw_chart(build_simulated(result, dark=dark), key="simulated", alt=simulated_alt_text(result))
     draw_table(lambda: simulated_table(result), key="simulated_series", what="Second by second")
     st.caption(
-        f"{count(result.requests)} requests, {counted(result.instances, 'instance')}; "
+        f"{counted(result.requests, 'request')}, {counted(result.instances, 'instance')}; "
         f"{ROUTED[job.scenario.deployment.routing]}. Intervals: what chance leaves open (95 %); how sure the "
         "engine's speed is comes on top."
     )

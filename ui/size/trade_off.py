@@ -4,7 +4,7 @@ import streamlit as st
 
 from sharing.form.choices import label
 from sharing.report.answer import gpu_span
-from sizing.base.format import a_month, counted, ms, rounded_up, significant
+from sizing.base.format import a_month, counted, ms, rounded_up, significant, with_noun
 from sizing.base.result import Candidate
 from ui import state
 from ui.figures.trade_off import build_trade_off, e2e_of, trade_off_alt_text
@@ -62,7 +62,7 @@ def _selected(chosen: Candidate, answer: FormAnswer, *, fewest: bool) -> None:
     alone: a larger step has more than it needs."""
     at, systems = f"p{answer.scenario.limits.percentile:g}", chosen.deployment.systems
     span = gpu_span(chosen.gpus_low, chosen.gpus_high) if fewest else ""
-    range_of_gpus = f"{with_coverage(f'{span} GPU' if span == '1' else f'{span} GPUs')}, " if span else ""
+    range_of_gpus = f"{with_coverage(with_noun(span, 'GPU'))}, " if span else ""
     facts = (
         f"**{describe(chosen, answer)}**: {counted(systems, 'system')}, "
         f"{range_of_gpus}{at} TTFT {ms(chosen.ttft_ms)}, "

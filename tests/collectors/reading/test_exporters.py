@@ -49,6 +49,7 @@ def test_early_names_and_labels_of_amd() -> None:
 
 
 TELEGRAF = 'host="h",index="0",name="NVIDIA H100 80GB HBM3",uuid="u",pstate="P0"'
+ALL_SMI = 'gpu="NVIDIA H200 141GB HBM3",uuid="u",index="0",hostname="h"'
 RAY = 'GpuIndex="0",GpuDeviceName="NVIDIA_H100_80GB_HBM3",ip="10.0.0.1",SessionName="s",instance="10.0.0.1:8080"'
 
 
@@ -124,6 +125,20 @@ RAY = 'GpuIndex="0",GpuDeviceName="NVIDIA_H100_80GB_HBM3",ip="10.0.0.1",SessionN
                 )
             ],
             {"gpu_memory_total_gb": 85, "gpu_clock_min_mhz": 1980},
+        ),
+        (
+            "all_smi",
+            [
+                f"all_smi_gpu_{name}{{{ALL_SMI}}} {value}"
+                for name, value in (
+                    ("utilization", 50),
+                    ("power_consumption_watts", 630),
+                    ("memory_used_bytes", 20e9),
+                    ("memory_total_bytes", 150e9),
+                    ("frequency_mhz", 1980),
+                )
+            ],
+            {"gpu_memory_total_gb": 150, "gpu_clock_min_mhz": 1980},
         ),
         (
             "ray",

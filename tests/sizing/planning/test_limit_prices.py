@@ -47,6 +47,13 @@ def test_a_limit_that_doubles_the_cost_says_its_price(code: str, keys: dict[str,
     assert eased.cost.hardware_usd_per_month <= 0.7 * found.cost.hardware_usd_per_month
 
 
+@pytest.mark.parametrize(("code", "keys"), COSTLY.items(), ids=COSTLY)
+def test_the_same_limit_is_not_said_twice(code: str, keys: dict[str, Any]) -> None:
+    tight = warning(asked(keys), "tight_limit")
+    assert tight is None or tight.fix.key != warning(asked(keys), code).fix.key
+    assert (alone := warning(asked(keys, brief=True), "tight_limit")) is None or alone.fix.section.value == "limits"
+
+
 def test_a_limit_that_costs_little_says_nothing() -> None:
     keys = raw(LLAMA_70B, workload=LOAD, limits={"itl_ms": 80}, deployment={"gpus": ["h100_sxm"]})
     assert not [w for w in asked(keys).warnings if w.code.startswith("costly_limit")]
