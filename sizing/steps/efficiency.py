@@ -47,10 +47,10 @@ class EngineOverhead:
     """Fixed times of one engine in seconds, the factor on device times, and growth per year before the reference.
 
     ``layer_s``: per layer and step; ``routing_s``: more for a layer with experts; ``latent_s``: more for a layer with
-    latent attention (MLA); ``recurrent_s``: more for one with recurrent state; ``eager``: how many times as long all of
-    these take in a step that carries prompt tokens, which no captured graph replays; ``collective``: factor on the
-    latency of a collective; ``dense_4``: factor on the bandwidth for 4-bit dense weights multiplied at 4 bits;
-    ``two_shot_s``: what the second step of an all-reduce in two adds;
+    latent attention (MLA); ``recurrent_s``: more for one with recurrent state; ``eager``: how many times as long the
+    host takes for all of these in a step that carries prompt tokens, which no captured graph replays, whatever the GPU;
+    ``collective``: factor on the latency of a collective; ``dense_4``: factor on the bandwidth for 4-bit dense weights
+    multiplied at 4 bits; ``two_shot_s``: what the second step of an all-reduce in two adds;
     ``step_s``: host, per step; ``sequence_s``: host, per sequence and step;
     ``request_s``: server and client time before the first token, outside the engine's steps, in every protocol;
     ``ageing``: of device times but for 16-bit products of dense weights, which every engine leaves to the vendor's

@@ -162,14 +162,16 @@ def rates(candidates: Candidates, facts: Hardware, fit: Efficiencies, software_y
 def _fixed_times(of: _Fitted, tp: Floats) -> dict[str, Any]:
     """Times that no rate divides, by name, (C, 1) each: per layer, collective, step, sequence and request."""
     common, per = of.fit.common, {name: of.engine(attrgetter(name)) for name in _TIMES}
-    layer = of.device(lambda d: d.layer) * of.pair(lambda p: p.fixed) * np.exp(common.fixed_ageing * of.age)
+    of_kernels = of.device(lambda d: d.layer) * of.pair(lambda p: p.fixed)
+    layer = of_kernels * np.exp(common.fixed_ageing * of.age)
     host = np.exp(per["host_ageing"] * of.age)
     over_link = common.collective_s * (np.maximum(tp, 2.0) / 2.0) ** common.collective_growth
     over_pcie = common.pcie_collective_s * np.maximum(tp - 1.0, 1.0) ** common.pcie_growth
     return {
         **{name: per[name] * layer for name in ("layer_s", "routing_s", "recurrent_s")},
         **{name: per[name] * host for name in ("step_s", "sequence_s")},
-        **{name: per[name] for name in ("eager", "two_shot_s", "request_s")},
+        **{name: per[name] for name in ("two_shot_s", "request_s")},
+        "eager": per["eager"] / of_kernels,
         "latent_s": per["latent_s"] * layer * np.exp(common.latent_ageing * of.age),
         "collective_s": np.where(of.facts.fast, over_link, over_pcie) * per["collective"],
     }
