@@ -260,7 +260,7 @@ def test_launching_a_prompts_kernels_hides_behind_its_arithmetic():
         return of.times(model, row, Traffic(input_tokens=prompt, output_tokens=1), np.array([[1.0]]))
 
     speed = rates(row, hardware(row), fit, 2026.0)
-    launch = 32 * slow * (speed.scale * speed.layer_s)[0, 0] / fit.overhead("vllm").layer_s
+    launch = 32 * slow * speed.scale[0, 0]
     short, long = at(slow, 64), at(slow, 8000)
     assert short.prompt_step_s[0, 0] == pytest.approx(launch - short.prefill_work_s[0] - short.decode_s[0, 0])
     assert long.prompt_step_s[0, 0] < 0.0, "the weights are streamed for the decoding sequence anyway"
