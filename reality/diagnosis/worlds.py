@@ -28,7 +28,7 @@ from sizing.search.trials import share_of
 from sizing.simulator.arrivals import Arrivals
 from sizing.simulator.drive import drive
 from sizing.simulator.fleet import Fleet, Replica
-from sizing.simulator.layout import E2E, FIRST_COUNT, FIRST_SUM, ITL, SMALLEST_S, TTFT, UPPER_S
+from sizing.simulator.layout import BINS, E2E, FIRST_COUNT, FIRST_SUM, ITL, SMALLEST_S, TTFT, UPPER_S
 from sizing.simulator.outcome import SimulationCounts
 from sizing.simulator.pool import MeasuredSpan
 from sizing.simulator.quantiles import quantile
@@ -353,11 +353,11 @@ def _grouped(shares: Floats, slowness: Floats) -> list[list[int]]:
 
 def _together(parts: Sequence[ReplicaWork], kinds: tuple[ReplicaKind, ...], rps: float, gap_tail: float) -> Ran:
     """The requests of all kinds, each with its share of all that were served: a server counts no others."""
-    histogram = np.zeros(parts[0].outcome.histogram.shape[1:])
+    histogram = np.zeros((len(METRIC_OF) + 1, BINS))
     sums, weights = np.zeros(len(METRIC_OF) + 1), np.zeros(len(METRIC_OF) + 1)
     running, seconds, gaps = 0.0, 0.0, 0.0
     for one, kind in zip(parts, kinds, strict=True):
-        counts = one.outcome.histogram.sum(axis=0, dtype=np.float64)
+        counts = np.stack([bins.every_bin() for bins in one.outcome.histogram]).astype(np.float64)
         part = kind.number * kind.share * one.served
         histogram += counts / np.maximum(counts.sum(axis=1, keepdims=True), 1.0) * part * COUNTS_EACH
         for metric in range(len(sums)):

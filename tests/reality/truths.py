@@ -26,7 +26,7 @@ from sizing.search.replicas import as_replica, lengths_of
 from sizing.simulator.arrivals import Arrivals
 from sizing.simulator.drive import drive
 from sizing.simulator.fleet import Fleet
-from sizing.simulator.layout import BIN_RATIO, E2E, ITL, QUEUE, SMALLEST_S, TTFT
+from sizing.simulator.layout import BIN_RATIO, BINS, E2E, ITL, QUEUE, SMALLEST_S, TTFT
 from sizing.simulator.outcome import SimulationCounts
 from sizing.simulator.pool import MeasuredSpan
 
@@ -120,9 +120,7 @@ def in_buckets(values: np.ndarray, weights: np.ndarray, edges: Sequence[float]) 
 def latencies_of(outcome: SimulationCounts, replicas: int) -> dict[str, HistogramQuantiles]:
     """The latencies of a simulation as an engine's histograms would show them for so many replicas."""
     buckets = engine_vocabularies()["vllm"].buckets
-    middles = np.concatenate(
-        [[SMALLEST_S / 2], SMALLEST_S * BIN_RATIO ** (np.arange(outcome.histogram.shape[2] - 1) + 0.5)]
-    )
+    middles = np.concatenate([[SMALLEST_S / 2], SMALLEST_S * BIN_RATIO ** (np.arange(BINS - 1) + 0.5)])
     found = {}
     for name, metric, edges in (
         ("ttft_ms", TTFT, "ttft"),
@@ -130,7 +128,7 @@ def latencies_of(outcome: SimulationCounts, replicas: int) -> dict[str, Histogra
         ("e2e_ms", E2E, "e2e"),
         ("queue_ms", QUEUE, "e2e"),
     ):
-        counts = outcome.histogram[:, metric].sum(axis=0).astype(float) * replicas
+        counts = outcome.histogram[metric].every_bin().astype(float) * replicas
         found[name] = in_buckets(middles * 1e3, counts, [edge * 1e3 for edge in buckets[edges]])
     return found
 
