@@ -52,7 +52,7 @@ class FrontEnd:
     prompt_token_s: float
 
     def taken_s(self, lengths: ProtocolLengths) -> Floats:
-        """In all, of a request of mean length."""
+        """Seconds that a request of mean length takes in all."""
         return np.asarray(self.request_s + self.prompt_token_s * lengths.new)
 
 

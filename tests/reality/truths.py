@@ -17,7 +17,7 @@ from collectors.reading.observation import Observation, State, unknown_distribut
 from collectors.reading.remarks import RemarkKind, remark
 from collectors.vocabulary import engine_vocabularies
 from reality.compare import Planned, compare_source, planned_of
-from reality.result import RealityComparison, Verdict
+from reality.result import FigureVerdict, RealityComparison
 from sizing.planning.answered import Answer
 from sizing.question.understand import understand
 from sizing.scenario.file import load_scenario
@@ -194,6 +194,6 @@ def demo(hour: float, hours: float = 0.3, window_s: float | None = None, replica
     return compare_source(Answer(understand(asked), plan), source, backend=feed.backend, clock=lambda: NOW)
 
 
-def verdicts(found: RealityComparison) -> dict[str, Verdict]:
+def verdicts(found: RealityComparison) -> dict[str, FigureVerdict]:
     traffic = {row.key: row.verdict for row in found.traffic}
     return traffic | {row.key: row.verdict for row in found.performance}
