@@ -15,14 +15,14 @@ from streamlit.runtime.pages_manager import PagesManager
 from sharing.settings import InvalidSettings
 from ui import entry
 from ui.gate import Gate
-from ui.gate.serving import Serving, serving
+from ui.gate.serving import ServerSetup, serving
 from ui.observed.log import set_up_log
 from ui.place import APP
 from ui.work.counted import serve
 from ui.work.plans import plans
 
 
-def set_up() -> Serving:
+def set_up() -> ServerSetup:
     """How this server is set up; the process ends with a sentence where it must not start."""
     try:
         return serving()

@@ -17,7 +17,7 @@ MOST_BODY_BYTES = MOST_BODY_MB * MAX_FILE_BYTES
 """The longest body of a request. Chosen: five scenarios to compare, or some ten thousand configurations to predict."""
 
 BODY_S = 30.0
-"""In which a request has to arrive. Chosen: 4 MB over a poor line."""
+"""Seconds in which a request has to arrive. Chosen: 4 MB over a poor line."""
 
 T = TypeVar("T")
 

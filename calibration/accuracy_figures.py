@@ -203,7 +203,7 @@ def _target(
 
 
 def _where(schemes: Sequence[str], reached: Mapping[str, object]) -> str:
-    """With what left out a target is missed: nothing where it is with all."""
+    """What has to be left out for a target to be missed: nothing where it is with all."""
     return "" if len(schemes) == len(reached) else f" with {', '.join(schemes)} left out"
 
 

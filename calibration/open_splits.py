@@ -17,10 +17,10 @@ from calibration.crossvalidate import SCHEMES, UNSEEN, Refit, configuration_of, 
 from calibration.fit_targets import FitTargets
 from sizing.evidence.ends import point_cases
 from sizing.evidence.points import CLOSED_LOOP
-from sizing.evidence.uncertainty import Metric, stratum_interval
+from sizing.evidence.uncertainty import ErrorMetric, stratum_interval
 from sizing.steps.mixture import Mixture
 
-METRICS: tuple[Metric, ...] = ("itl", "e2e", "throughput", "ttft")
+METRICS: tuple[ErrorMetric, ...] = ("itl", "e2e", "throughput", "ttft")
 HELD = 0.8
 """Share that the intervals are to hold."""
 

@@ -5,9 +5,9 @@ from typing import Annotated, Literal
 
 from sizing.base.quantity import Result, quantity
 
-Verdict = Literal["within", "higher", "lower", "cannot_judge"]
+FigureVerdict = Literal["within", "higher", "lower", "cannot_judge"]
 
-VERDICT_WORDS: dict[Verdict, str] = {
+VERDICT_WORDS: dict[FigureVerdict, str] = {
     "within": "as expected",
     "higher": "higher",
     "lower": "lower",
@@ -71,7 +71,7 @@ class TrafficRow(Result):
         ),
     ]
     verdict: Annotated[
-        Verdict,
+        FigureVerdict,
         quantity(
             "Verdict", help="within: measured within planned +- 10 %; higher, lower: its whole interval is beyond."
         ),
@@ -101,7 +101,7 @@ class PerformanceRow(Result):
         float | None, quantity("Error", "fraction", "predicted / measured - 1", "Error of the prediction.")
     ]
     verdict: Annotated[
-        Verdict,
+        FigureVerdict,
         quantity(
             "Verdict", help="within: the intervals of measured and predicted value meet, less than a factor of 2 apart."
         ),

@@ -10,7 +10,7 @@ from collectors.questions.deployments import ObservedDeployment
 from collectors.reading.observation import Observation
 from reality.labels import SHARE_OF_PROMPT
 from reality.lengths import fits_planned, from_histogram, from_plan, shared_prefix
-from reality.result import TrafficRow, Verdict
+from reality.result import FigureVerdict, TrafficRow
 from reality.sampling import NOTHING, SampledValue, exact, mean_of, quantile_of, rate_of, variation
 from reality.verdict import TOLERANCE, outside, tolerated, verdict
 from sizing.base.arrays import Floats
@@ -222,7 +222,7 @@ def _row(
         reason = reason or "the plan states a peak only"
     judged = planned is not None and not reason
     expected = tolerated(planned or 0.0, ratio=ratio)
-    judgement: Verdict = verdict(expected, measured.interval) if judged else "cannot_judge"
+    judgement: FigureVerdict = verdict(expected, measured.interval) if judged else "cannot_judge"
     # The busiest step lies above the mean by chance, which its interval takes back; a length has no such lift.
     if judgement == "within" and unit == "tokens" and outside(expected, measured.interval):
         judgement, reason = "cannot_judge", TOO_UNCERTAIN

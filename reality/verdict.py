@@ -2,7 +2,7 @@
 
 import math
 
-from reality.result import Interval, Verdict
+from reality.result import FigureVerdict, Interval
 
 TOLERANCE = 0.10
 """Relative difference from a plan that counts as agreement where the plan is one number: a tenth of the load or length
@@ -41,7 +41,7 @@ def outside(expected: Interval, measured: Interval) -> bool:
     return measured.value is not None and not low <= measured.value <= high
 
 
-def verdict(expected: Interval, measured: Interval) -> Verdict:
+def verdict(expected: Interval, measured: Interval) -> FigureVerdict:
     """ "higher" or "lower" when the intervals do not meet; an end that is None is open."""
     if measured.value is None or (expected.value is None and expected.low is None and expected.high is None):
         return "cannot_judge"

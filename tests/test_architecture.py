@@ -328,24 +328,32 @@ def test_rule_lets_good_code_pass(rule: Callable[[Source], list[str]], path: str
 
 
 def namesakes(given: Iterable[Source]) -> dict[str, list[str]]:
-    """The paths of public classes of the product that share a name: one word means one thing."""
+    """The paths of public classes and choices of the product that share a name: one word means one thing."""
     places: dict[str, list[str]] = {}
     for source in given:
         if source.package != "tests":
-            for node in source.nodes:
-                if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
-                    places.setdefault(node.name, []).append(source.path)
+            names = [node.name for node in source.nodes if isinstance(node, ast.ClassDef)]
+            assigned = (node for node in source.tree.body if isinstance(node, ast.Assign))
+            names += [
+                last_name(node.targets[0])
+                for node in assigned
+                if isinstance(node.value, ast.Subscript) and last_name(node.value.value) == "Literal"
+            ]
+            for name in names:
+                if not name.startswith("_"):
+                    places.setdefault(name, []).append(source.path)
     return {name: paths for name, paths in places.items() if len(paths) > 1}
 
 
-def test_no_two_public_classes_have_one_name() -> None:
+def test_no_two_public_classes_or_choices_have_one_name() -> None:
     assert namesakes(sources()) == {}
 
 
 def test_namesakes_are_found_in_packages_that_lie_apart() -> None:
     fleets = [Source(path=path, text="class Fleet: ...") for path in ("sizing/a.py", "ui/b.py", "tests/c.py")]
     private = [Source(path=path, text="class _Fleet: ...") for path in ("sizing/d.py", "bench/e.py")]
-    assert namesakes([*fleets, *private]) == {"Fleet": ["sizing/a.py", "ui/b.py"]}
+    choice = Source(path="reality/f.py", text='Fleet = Literal["one", "two"]')
+    assert namesakes([*fleets, *private, choice]) == {"Fleet": ["sizing/a.py", "ui/b.py", "reality/f.py"]}
 
 
 def test_no_file_names_a_path_of_one_machine() -> None:

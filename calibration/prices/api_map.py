@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import date
 from typing import Any
 
-from calibration.prices.refused import Refusal, RefusedRow
+from calibration.prices.refused import PriceRefusal, RefusedRow
 from sizing.base.units import MILLION
 
 CHAT = ("chat", "completion", "responses")
@@ -56,7 +56,7 @@ def _prices(entry: Mapping[str, Any]) -> tuple[Any, Any, Any]:
     return entry.get("input_cost_per_token"), entry.get("output_cost_per_token"), cached
 
 
-def _fault(entry: Mapping[str, Any], prices: tuple[Any, Any, Any]) -> Refusal | None:
+def _fault(entry: Mapping[str, Any], prices: tuple[Any, Any, Any]) -> PriceRefusal | None:
     given = [price for price in prices if price is not None]
     if not all(_is_number(price) for price in given):
         return "no_number"

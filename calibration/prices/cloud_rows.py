@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 
-from calibration.prices.refused import Refusal, RefusedRow
+from calibration.prices.refused import PriceRefusal, RefusedRow
 from sizing.base.errors import UnknownName
 from sizing.base.units import GIB
 from sizing.catalog import resolve_gpu
@@ -61,7 +61,7 @@ def _key(row: Row) -> tuple[str, str, str]:
     return row["provider"], row["instance_type"], row["region"]
 
 
-def _fault(offer: HuntedOffer, row: Mapping[str, str], on: date) -> Refusal | None:
+def _fault(offer: HuntedOffer, row: Mapping[str, str], on: date) -> PriceRefusal | None:
     if not math.isfinite(offer.usd_per_hour):
         return "no_number"
     if offer.usd_per_hour <= 0:

@@ -6,10 +6,10 @@ from typing import Literal
 
 from sizing.catalog.files import Row
 
-Kind = Literal["new", "gone", "price", "other"]
+ChangeKind = Literal["new", "gone", "price", "other"]
 """How a row differs: only in the new state, only in the old, by a price, or by something else than its date."""
 
-KIND_ORDER: tuple[Kind, ...] = ("price", "new", "gone", "other")
+KIND_ORDER: tuple[ChangeKind, ...] = ("price", "new", "gone", "other")
 SHOWN = 40
 """Rows of a kind that are printed, the largest changes first; the rest is counted. Chosen: a screen."""
 
@@ -28,7 +28,7 @@ class PriceFile:
 class PriceChange:
     """One row that differs; ``factor`` is new price over old of the price that moved most, None where there is none."""
 
-    kind: Kind
+    kind: ChangeKind
     row: str
     before: str
     after: str
@@ -53,7 +53,7 @@ def _change(file: PriceFile, before: Row | None, after: Row | None) -> PriceChan
     assert row is not None
     name = " ".join(dict.fromkeys(row[column] for column in file.key if row[column]))
     if before is None or after is None:
-        kind: Kind = "new" if before is None else "gone"
+        kind: ChangeKind = "new" if before is None else "gone"
         return PriceChange(kind=kind, row=name, before=_shown(file, before), after=_shown(file, after))
     factor = _factor(file, before, after)
     if factor is not None:

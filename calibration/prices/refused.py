@@ -3,13 +3,13 @@
 from dataclasses import dataclass
 from typing import Literal
 
-Refusal = Literal[
+PriceRefusal = Literal[
     "no_number", "negative_price", "price_out_of_range", "no_provider", "no_date", "future", "unknown_edition"
 ]
 """Why a row is not taken: a price that is no number, below nothing or out of range; no provider; a date that is none or
 lies ahead; a GPU whose name and memory are those of no edition in the catalogue."""
 
-SENTENCES: dict[Refusal, str] = {
+SENTENCES: dict[PriceRefusal, str] = {
     "no_number": "its price is not a number",
     "negative_price": "its price is below zero",
     "price_out_of_range": "its price is out of range: per million tokens or per hour?",
@@ -25,7 +25,7 @@ class RefusedRow:
     """One row by its name in the source, and why it is not taken."""
 
     row: str
-    reason: Refusal
+    reason: PriceRefusal
 
     @property
     def sentence(self) -> str:

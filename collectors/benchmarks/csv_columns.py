@@ -9,7 +9,7 @@ from typing import Literal
 
 from commandline.percentiles import key_of, stated_by
 
-Group = Literal["needed", "load", "system", "latency", "measured"]
+ColumnGroup = Literal["needed", "load", "system", "latency", "measured"]
 """What a column says: what every row needs, what one mode needs, what ran, how long it took, what else was measured."""
 
 
@@ -20,7 +20,7 @@ class CsvColumn:
     name: str
     unit: str
     meaning: str
-    group: Group
+    group: ColumnGroup
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,7 +46,7 @@ def latency_column(metric: str, statistic: str) -> str:
     return f"{metric}_ms_{statistic}"
 
 
-def _columns(group: Group, *rows: tuple[str, str, str]) -> tuple[CsvColumn, ...]:
+def _columns(group: ColumnGroup, *rows: tuple[str, str, str]) -> tuple[CsvColumn, ...]:
     return tuple(CsvColumn(name=name, unit=unit, meaning=meaning, group=group) for name, unit, meaning in rows)
 
 
@@ -154,7 +154,7 @@ def document() -> str:
     return "\n\n".join(["# Benchmark results as CSV", *parts]) + "\n"
 
 
-def _table(*groups: Group) -> str:
+def _table(*groups: ColumnGroup) -> str:
     rows = [(f"`{column.name}`", column.unit, column.meaning) for column in COLUMNS if column.group in groups]
     return _markdown(("column", "unit", "meaning"), rows)
 

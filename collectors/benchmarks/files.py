@@ -15,7 +15,7 @@ from collectors.benchmarks.tools import aiperf, guidellm, inference_perf, llmper
 from collectors.errors import BenchmarkFileError, NotAResultFile
 
 MAX_FILES = 500
-"""In one archive. Chosen: a sweep with three exports of each run."""
+"""The most files of one archive. Chosen: a sweep with three exports of each run."""
 MAX_UNPACKED_BYTES = 4 * MAX_BYTES
 """Chosen: a few large files; an archive that grows beyond is broken or hostile."""
 GZIP_WBITS = 16

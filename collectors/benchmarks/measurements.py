@@ -6,11 +6,11 @@ The measured columns are filled as well; ``predict`` ignores them. Names as in t
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from collectors.benchmarks.records import BenchmarkedSystem, BenchmarkRun, Mode
+from collectors.benchmarks.records import BenchmarkedSystem, BenchmarkRun, MeasuredMode
 
 Cell = str | float | int | None
 
-MODES: dict[Mode, str] = {
+MODES: dict[MeasuredMode, str] = {
     "fixed_concurrency": "fixed_concurrency",
     "fixed_rate": "fixed_rate",
     "offline": "offline_max_throughput",

@@ -15,7 +15,7 @@ from typing import Literal
 
 from commandline.percentiles import key_of
 
-Mode = Literal["fixed_concurrency", "fixed_rate", "offline"]
+MeasuredMode = Literal["fixed_concurrency", "fixed_rate", "offline"]
 """Closed loop at a concurrency; open loop at a request rate; everything sent at once."""
 
 
@@ -75,7 +75,7 @@ class BenchmarkRun(BenchmarkedSystem):
     when: datetime | None = None
     """Start of the run, UTC; a local time without zone is taken as UTC."""
 
-    mode: Mode | None = None
+    mode: MeasuredMode | None = None
     concurrency: float | None = None
     """Requests kept in flight (fixed_concurrency), or the cap on them where a rate was asked."""
     request_rate_rps: float | None = None

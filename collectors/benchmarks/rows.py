@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 
 from collectors.benchmarks.documents import Document
 from collectors.benchmarks.fields import Fields, number
-from collectors.benchmarks.records import BenchmarkRun, Imported, LatencyStats, Mode, RowError
+from collectors.benchmarks.records import BenchmarkRun, Imported, LatencyStats, MeasuredMode, RowError
 from collectors.errors import BadRow
 from collectors.units import MS_PER_S
 from commandline.foreign_text import shown
@@ -154,7 +154,7 @@ EVEN_NOTE = "requests were sent at even intervals, not as a Poisson process"
 class BenchmarkLoad:
     """Mode with its concurrency or rate, and what to know about it."""
 
-    mode: Mode | None = None
+    mode: MeasuredMode | None = None
     concurrency: float | None = None
     rate_rps: float | None = None
     notes: tuple[str, ...] = ()

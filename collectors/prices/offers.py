@@ -30,7 +30,7 @@ class Offer(_Frozen):
         return self.usd_per_hour / self.gpus
 
 
-Reason = Literal["not_installed", "offline", "too_slow", "broken"]
+NoOffersReason = Literal["not_installed", "offline", "too_slow", "broken"]
 """Why a provider has no offers: the package is not there; no connection; no answer in time; an answer without sense."""
 
 
@@ -38,7 +38,7 @@ class ProviderFailure(_Frozen):
     """A provider that did not answer."""
 
     provider: str
-    reason: Reason
+    reason: NoOffersReason
 
 
 class ProviderOffers(_Frozen):
@@ -55,7 +55,7 @@ class ProviderOffers(_Frozen):
         return len(self.failures) < self.providers
 
     @property
-    def only_reason(self) -> Reason | None:
+    def only_reason(self) -> NoOffersReason | None:
         """Why there is no answer at all; None where a provider answered, or the reasons differ."""
         reasons = {failure.reason for failure in self.failures}
         return reasons.pop() if not self.answered and len(reasons) == 1 else None
@@ -68,7 +68,7 @@ class NotInstalled(Exception):
 Fetch = Callable[[str, Sequence[str]], Sequence[Offer]]
 """Offers of one provider for a GPU by any of its names. Raises NotInstalled, OSError without a connection."""
 
-_Answer = tuple[str, Sequence[Offer] | Reason]
+_Answer = tuple[str, Sequence[Offer] | NoOffersReason]
 
 
 def offers_of(names: Sequence[str], fetch: Fetch, *, providers: Sequence[str], within_s: float) -> ProviderOffers:
@@ -78,7 +78,7 @@ def offers_of(names: Sequence[str], fetch: Fetch, *, providers: Sequence[str], w
     for provider in providers:
         # daemon: one that never answers must not keep the process from ending
         threading.Thread(target=lambda p=provider: answers.put((p, _fetched(p, names, fetch))), daemon=True).start()
-    until, seen = time.monotonic() + within_s, dict[str, Sequence[Offer] | Reason]()
+    until, seen = time.monotonic() + within_s, dict[str, Sequence[Offer] | NoOffersReason]()
     while len(seen) < len(providers):
         try:
             provider, answer = answers.get(timeout=max(until - time.monotonic(), 0.0))
@@ -98,7 +98,7 @@ def offers_of(names: Sequence[str], fetch: Fetch, *, providers: Sequence[str], w
     )
 
 
-def _fetched(provider: str, names: Sequence[str], fetch: Fetch) -> Sequence[Offer] | Reason:
+def _fetched(provider: str, names: Sequence[str], fetch: Fetch) -> Sequence[Offer] | NoOffersReason:
     """What a provider answers, or why it does not: somebody else's code may raise anything."""
     try:
         return fetch(provider, names)

@@ -5,7 +5,7 @@ from typing import Literal
 
 from collectors.queries.query import QuantityPart, Subject
 
-Chart = Literal["requests", "queue", "tokens", "shares"]
+ChartName = Literal["requests", "queue", "tokens", "shares"]
 """A chart of the Live page, whose lines have one unit."""
 
 
@@ -25,7 +25,7 @@ class LiveNumber:
     part: QuantityPart = QuantityPart.WHOLE
     in_vocabulary: bool = True
     missing_without: str = ""
-    chart: Chart | None = None
+    chart: ChartName | None = None
     label: str = ""
     in_line: str = ""
 
@@ -36,7 +36,7 @@ def _read(
     concept: str,
     part: QuantityPart = QuantityPart.WHOLE,
     *,
-    chart: Chart | None = None,
+    chart: ChartName | None = None,
     label: str = "",
 ) -> LiveNumber:
     """A number that is one query, and nobody says is missing."""
@@ -171,6 +171,6 @@ OVER_TIME = tuple(dict.fromkeys(row.concept for row in LIVE_NUMBERS if row.chart
 """Concepts that have a line over time."""
 
 
-def lines_of(chart: Chart) -> dict[str, str]:
+def lines_of(chart: ChartName) -> dict[str, str]:
     """The numbers that a chart draws, with what their lines are called."""
     return {row.name: row.label for row in LIVE_NUMBERS if row.chart == chart}

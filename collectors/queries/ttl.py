@@ -14,7 +14,7 @@ FLEET_REPLICAS = 500
 """From here on a query touches so many series that answers are shared and only what is needed is asked for.
 Chosen: far above an ordinary deployment, far below the 2,000 replicas of the bench."""
 MINUTE_S = 60.0
-"""For so long serves what hardly changes. Chosen: four refreshes."""
+"""Seconds that an answer which hardly changes serves. Chosen: four refreshes."""
 GRID_S = 60.0
 """A fleet's turns are about full minutes, and its lines have their points there. Chosen: four refreshes of 15 s."""
 LONGEST_S = 300.0

@@ -57,10 +57,20 @@ class ReplicaDetails:
 
 
 @dataclass(frozen=True, kw_only=True)
+class GapLine:
+    """One replica step by step: the mean gap between tokens in s, and how many gaps a second."""
+
+    times_s: tuple[float, ...]
+    gaps_s: tuple[float, ...]
+    gaps: tuple[float, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
 class Details:
     """``counts``: arrivals/s in consecutive steps of ``count_step_s``; ``live``: replicas with data at each moment.
 
-    ``lost``: replicas that had data within a day and have none now. ``problems``: what could not be read.
+    ``gaps``: of each replica. ``lost``: replicas that had data within a day and have none now. ``problems``: what could
+    not be read.
     """
 
     replicas: tuple[ReplicaDetails, ...] = ()
@@ -68,6 +78,7 @@ class Details:
     over: Mapping[str, OverLimit] = field(default_factory=dict)
     counts: tuple[float, ...] = ()
     count_step_s: float = 0.0
+    gaps: tuple[GapLine, ...] = ()
     live: tuple[tuple[float, int], ...] = ()
     devices: tuple[Device, ...] = ()
     past: tuple[PastWindow, ...] = ()
@@ -120,6 +131,7 @@ def _read(
         over=over_limits(asking, buckets),
         counts=counts,
         count_step_s=count_step,
+        gaps=_gap_lines(asking) if replicas else (),
         live=live,
         devices=read_devices(backend, source, at_s=at_s, columns=DEVICE_COLUMNS, clock=clock),
         past=past_windows(asking, source, clock=clock),
@@ -173,13 +185,45 @@ def _over_time(asking: Asking, by: str) -> Mapping[str, Mapping[str, Mapping[flo
     }
 
 
+def _step_s(asking: Asking) -> float:
+    """A scrape, or longer where the window has too many of them."""
+    return float(max(math.ceil(asking.interval_s), math.ceil(asking.scope.window_s / POINTS), 1))
+
+
+def _gap_lines(asking: Asking) -> tuple[GapLine, ...]:
+    """The mean gap of each replica over the window; none without a histogram of gaps."""
+    gaps = asking.candidate("itl", "tpot")
+    if gaps is None or not gaps.histogram:
+        return ()
+    by, step = ", ".join(asking.by), _step_s(asking)
+    series = [selected(gaps, f"{gaps.histogram}_{part}", asking.scope) for part in ("sum", "count")]
+    queries = [
+        of_source(f"d_line_{i}", f"sum by ({by}) (rate({one}[{duration(2 * step)}]))", weight=GROUPED)
+        for i, one in enumerate(series)
+    ]
+    answer = asking.ranges(queries, asking.at_s - asking.scope.window_s + 2 * step, step)
+    total, count = (
+        {
+            replica_name(line.labels): dict(zip(line.times_s, line.values, strict=True))
+            for line in answer.of(query.subject)
+        }
+        for query in queries
+    )
+    lines = []
+    for name in sorted(total.keys() & count.keys()):
+        known = [t for t in sorted(total[name].keys() & count[name].keys()) if count[name][t] > 0.0]
+        means = tuple(total[name][t] / count[name][t] * gaps.scale for t in known)
+        lines.append(GapLine(times_s=tuple(known), gaps_s=means, gaps=tuple(count[name][t] for t in known)))
+    return tuple(lines)
+
+
 def _counts(asking: Asking) -> tuple[tuple[float, ...], float]:
     """Requests/s in steps of a scrape: true arrivals, or first tokens and the growth of what has none yet."""
     arrivals, first = asking.counter("arrivals"), asking.counter("first_tokens", "ttft")
     series = arrivals or first
     if series is None:
         return (), 0.0
-    step = float(max(math.ceil(asking.interval_s), math.ceil(asking.scope.window_s / POINTS), 1))
+    step = _step_s(asking)
     queries = [of_source("d_rate", f"sum(rate({series}[{duration(2 * step)}]))")]
     gauges = (
         [] if arrivals else [gauge for key in asking.growing("first_tokens", "ttft") if (gauge := asking.gauge(key))]

@@ -26,7 +26,7 @@ from collectors.vocabulary.opencost import (
     WORKLOAD,
 )
 
-Basis = Literal["allocation", "usage"]
+CostBasis = Literal["allocation", "usage"]
 Phase = Literal["", "prompt", "generation"]
 """Whose tokens a price counts: all, those of prompts ("prompt") or those of answers ("generation")."""
 
@@ -45,7 +45,7 @@ class CostOn:
     ``usd_per_million`` by phase: OpenCost gives each phase its share of the cost by computing time.
     """
 
-    basis: Basis
+    basis: CostBasis
     usd_per_hour: float | None
     usd_per_million: Mapping[Phase, float]
 
@@ -61,7 +61,7 @@ class ServingCost:
     on: tuple[CostOn, ...]
     cache_savings: float | None
 
-    def basis(self, basis: Basis) -> CostOn | None:
+    def basis(self, basis: CostBasis) -> CostOn | None:
         """The cost on one basis; None where OpenCost does not have it."""
         return next((one for one in self.on if one.basis == basis), None)
 
@@ -80,7 +80,7 @@ def serving_costs(backend: Backend, source: Source, *, at_s: float | None = None
 def _cost(key: _Key, answer: Vectors) -> ServingCost:
     of = {q.subject.quantity: [one for one in answer.of(q.subject) if _key(one) == key] for q in _QUERIES}
     model, namespace, version, workload = key
-    bases = (_on(basis, of[HOURLY], of[PER_MILLION_TOKENS]) for basis in get_args(Basis))
+    bases = (_on(basis, of[HOURLY], of[PER_MILLION_TOKENS]) for basis in get_args(CostBasis))
     return ServingCost(
         model=model,
         namespace=namespace,
@@ -91,7 +91,7 @@ def _cost(key: _Key, answer: Vectors) -> ServingCost:
     )
 
 
-def _on(basis: Basis, hourly: Iterable[Sample], tokens: Iterable[Sample]) -> CostOn | None:
+def _on(basis: CostBasis, hourly: Iterable[Sample], tokens: Iterable[Sample]) -> CostOn | None:
     hours = [one.value for one in hourly if one.labels.get(BASIS) == basis]
     each = {one.labels.get(PHASE, ""): one.value for one in tokens if one.labels.get(BASIS) == basis}
     if not hours and not each:

@@ -151,7 +151,7 @@ class Remark:
 
     @property
     def sentence(self) -> str:
-        """As a person reads it."""
+        """The remark as a person reads it."""
         return sentence(self.kind.value, **self.facts)
 
     def names(self, fact: str) -> Sequence[str]:

@@ -1,4 +1,5 @@
-"""How requests arrive within a window: how much their number varies beyond chance, and how their rate changes."""
+"""How requests arrive within a window: how much their number varies beyond chance, how their rate changes, and whether
+more arrive than are served."""
 
 import math
 from collections.abc import Sequence
@@ -6,6 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from collectors.questions.details import Details
+from collectors.reading.observation import Observation
 from sizing.base.arrays import Floats
 
 FEWEST_STEPS = 12
@@ -20,6 +23,11 @@ CHANCE = 2.5
 """Standard deviations of the rates of the parts by chance beyond which they differ."""
 LEAST_CHANGE = 0.08
 """Relative standard deviation of the rates of the parts from which a load counts as changing."""
+
+LONGEST_LEAD = 3.0
+"""Windows that a queue is taken to have grown before this one, at most."""
+GROWS_FROM = 0.985
+"""Share of the arrivals that get a first token below which a queue grows. Chosen: what chance moves in a window."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -73,3 +81,18 @@ def differs(pattern: Pattern, planned: float) -> bool:
     ratio = math.log(max(pattern.dispersion, 1e-3) / max(planned, 1e-3))
     # Regular arrivals (below 1) shorten queues a little; a scrape that comes late makes them look less regular.
     return ratio > least or bool(pattern.profile)
+
+
+def lead_s(observed: Observation) -> float:
+    """How long before the window a queue began to grow that grows now: its length over its growth, from its middle."""
+    waiting, growth = observed.number("waiting"), observed.number("waiting_growth_per_s")
+    if not waiting or not growth or growth <= 0.0:
+        return 0.0
+    return min(max(waiting / growth - observed.window_s / 2.0, 0.0), LONGEST_LEAD * observed.window_s)
+
+
+def served_of(details: Details) -> float | None:
+    """Share of the arrivals that got a first token while a queue grew; None where none did."""
+    first = sum(one.first_tokens_rps or 0.0 for one in details.replicas)
+    arrivals = sum(one.arrivals_rps or 0.0 for one in details.replicas)
+    return first / arrivals if arrivals > 0.0 and first < GROWS_FROM * arrivals else None

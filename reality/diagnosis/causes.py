@@ -19,6 +19,9 @@ Cause = Literal[
     "unexplained",
 ]
 
+FRONT_END = "front end"
+"""What the engine as a cause is where not its steps take longer, but what takes requests in for it."""
+
 FIELDS: dict[Cause, tuple[str, ...]] = {
     "load": ("rps",),
     "prompts": ("prompt",),
@@ -31,7 +34,7 @@ FIELDS: dict[Cause, tuple[str, ...]] = {
     "routing": ("shares",),
     "slow_gpu": ("slowness",),
     "weights": ("row",),
-    "engine": ("decode", "prefill"),
+    "engine": ("decode", "prefill", "intake"),
 }
 """What of the circumstances each cause changes."""
 

@@ -14,8 +14,10 @@ from collectors.reading.remarks import RemarkKind
 from collectors.source import Source
 from reality.compare import WITHOUT_DATA, Planned, planned_of
 from reality.diagnosis.actions import Advice, Situation, advise, usd_per_month
+from reality.diagnosis.arrivals import lead_s, served_of
 from reality.diagnosis.attribution import Attribution, Splitter, StepInterval, attribute, is_noise, main_cause
 from reality.diagnosis.capacity import PromisedLimits, largest_load
+from reality.diagnosis.changes import steps_changed_s
 from reality.diagnosis.hung import as_action, as_cause, hung_of, in_words, lost_share, names_of
 from reality.diagnosis.learning import Known, Learned, learn
 from reality.diagnosis.limits import Asked, asked_limits, gap_tail, limit_row, utc, worst
@@ -42,20 +44,18 @@ Progress = Callable[[float], None]
 
 SHORTEST_AFTER_CHANGE_S = 60.0
 """A change of replicas within the window: it is judged from then on where so much is left. Chosen: four scrapes."""
-LONGEST_LEAD = 3.0
-"""Windows that a queue is taken to have grown before this one, at most."""
-GROWS_FROM = 0.985
-"""Share of the arrivals that get a first token below which a queue grows. Chosen: what chance moves in a window."""
 NO_LIMITS = "The scenario has no latency limit: set one on Size (limits: in a scenario file) to have it judged."
 
 
 @dataclass(frozen=True, kw_only=True)
 class Reading:
-    """What was read of a deployment at one moment."""
+    """What was read of a deployment at one moment; ``steps_changed_s``: since when its steps take the time they do,
+    where that changed within the window that was asked for."""
 
     observed: Observation
     deployed: ObservedDeployment
     details: Details
+    steps_changed_s: float | None = None
 
 
 def nothing(progress: float) -> None:
@@ -96,8 +96,8 @@ def read_for_diagnosis(
     backend: Backend | None = None,
     clock: Callable[[], float] = time.time,
 ) -> Reading:
-    """An observation with everything a diagnosis needs. Where replicas came or went within the window, it is read again
-    from then on: before, it was another deployment."""
+    """An observation with everything a diagnosis needs. Where replicas came or went within the window, or their steps
+    began to take another time, it is read again from then on: before, it was another deployment."""
 
     def read(end_s: float | None, window: float | None) -> Reading:
         def more(own: Backend, observed: Observation) -> tuple[ObservedDeployment, Details]:
@@ -112,14 +112,15 @@ def read_for_diagnosis(
         return Reading(observed=observed, deployed=deployed, details=details)
 
     first = read(at_s, window_s)
-    changed = first.details.changed_s
+    replicas, steps = first.details.changed_s, steps_changed_s(first.details)
+    changed = max((moment for moment in (replicas, steps) if moment is not None), default=None)
     if changed is None:
         return first
     interval = first.observed.scrape_interval_s or 0.0
     left = first.observed.at_s - changed - interval
     if left < max(SHORTEST_AFTER_CHANGE_S, 4.0 * interval):
         return first
-    return read(first.observed.at_s, left)
+    return replace(read(first.observed.at_s, left), steps_changed_s=steps)
 
 
 def diagnose(
@@ -204,21 +205,6 @@ def _no_cause(planned: Planned, observed: Observation) -> str:
     if other := apart(pools, observed):
         return other
     return "Causes are told apart for one kind of instances, not for prefill and decode apart." if pools else ""
-
-
-def lead_s(observed: Observation) -> float:
-    """How long before the window a queue began to grow that grows now: its length over its growth, from its middle."""
-    waiting, growth = observed.number("waiting"), observed.number("waiting_growth_per_s")
-    if not waiting or not growth or growth <= 0.0:
-        return 0.0
-    return min(max(waiting / growth - observed.window_s / 2.0, 0.0), LONGEST_LEAD * observed.window_s)
-
-
-def served_of(details: Details) -> float | None:
-    """Share of the arrivals that got a first token while a queue grew; None where none did."""
-    first = sum(one.first_tokens_rps or 0.0 for one in details.replicas)
-    arrivals = sum(one.arrivals_rps or 0.0 for one in details.replicas)
-    return first / arrivals if arrivals > 0.0 and first < GROWS_FROM * arrivals else None
 
 
 def _stopped(planned: Planned, reading: Reading, served_as: str, bounds: Sequence[Asked]) -> tuple[str, ...]:
@@ -364,6 +350,8 @@ class _Diagnosis:
             served=served_of(self.reading.details),
             in_queue=queued,
             throttled_alone=alone,
+            percentile=self.planned.answer.question.limits.percentile,
+            since_s=self.reading.steps_changed_s,
         )
 
     def _promise(self, rows: Sequence[LimitRow], given: Attribution) -> PromisedLimits:

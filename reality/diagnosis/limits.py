@@ -23,7 +23,7 @@ from sizing.base.units import MS_PER_S, TWO_SIDED_80
 from sizing.question.limits import LatencyLimits
 
 BUDGET_WINDOW = "3d"
-"""Over which the error budget is counted: the longest window of the alerts."""
+"""The window over which the error budget is counted: the longest window of the alerts."""
 GUESSED = 0.03
 """Share of the requests of a bucket by which a limit inside it may be misjudged. Chosen: as a run misses them."""
 CALM_STEPS = 2

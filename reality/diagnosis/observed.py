@@ -180,12 +180,7 @@ class _Reader:
         the measured one for both where they contradict nothing that the plan states. ``requests``: how many stand
         behind a mean that no histogram counts."""
         distribution = self.observed.distribution(name)
-        mean = distribution.mean
-        if mean is None:
-            tokens = self.observed.number(
-                "prompt_tokens_per_s" if name == "input_tokens" else "generation_tokens_per_s"
-            )
-            mean = tokens / rps if tokens else None
+        mean = self._mean_length(name, rps)
         as_planned = from_plan(planned, None)
         if mean is None:
             self.assumed.append(f"{name.split('_')[0].capitalize()} lengths as planned: they are not reported.")
@@ -214,6 +209,12 @@ class _Reader:
             )
         )
         return as_planned, now
+
+    def _mean_length(self, name: str, rps: float) -> float | None:
+        """The mean of a length, from tokens and requests a second where nothing else tells it."""
+        tokens = self.observed.number("prompt_tokens_per_s" if name == "input_tokens" else "generation_tokens_per_s")
+        mean = self.observed.distribution(name).mean
+        return tokens / rps if mean is None and tokens else mean
 
     def _planned_hits(self, prompt: Floats) -> float:
         """The planned hit rate. How much of all prompts a first part of so many tokens is depends on the shape of their

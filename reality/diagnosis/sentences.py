@@ -3,12 +3,15 @@
 from collections.abc import Sequence
 from typing import assert_never
 
-from reality.diagnosis.causes import Cause
+from reality.diagnosis.causes import FRONT_END, Cause
 from reality.diagnosis.result import CauseRow, Diagnosis, LimitRow, OfferedAction, Replanned
 from sizing.base.format import count, counted, ms, percent, requests_per_s, significant, usd
 
 SHORT = {"ttft_ms": "TTFT", "tpot_ms": "TPOT", "itl_ms": "ITL", "e2e_ms": "E2E"}
 """What a latency is called in a sentence."""
+
+INTAKE = "API server, tokenizer or gateway"
+"""What may take requests in."""
 
 NAMES: dict[Cause, str] = {
     "load": "the load",
@@ -54,8 +57,12 @@ def _gone(row: CauseRow) -> str:
     """ "vllm-3 is gone since 13:30 UTC (XID 79 on its GPU): " of a replica that is missing and known by name."""
     if row.cause != "replicas" or not row.subject:
         return ""
-    since = f" since {row.since[11:16]} UTC" if row.since else ""
-    return f"{row.subject} {'are' if ', ' in row.subject else 'is'} gone{since}{f' ({row.why})' if row.why else ''}: "
+    why = f" ({row.why})" if row.why else ""
+    return f"{row.subject} {'are' if ', ' in row.subject else 'is'} gone{_since(row)}{why}: "
+
+
+def _since(row: CauseRow) -> str:
+    return f" since {row.since[11:16]} UTC" if row.since else ""
 
 
 def described(row: CauseRow) -> str:
@@ -86,17 +93,25 @@ def described(row: CauseRow) -> str:
             return f"no more than {count(measured)} requests run on a replica, up to {count(planned)} were planned"
         case "routing":
             return f"{row.subject} gets {significant(measured)} times an even share of the load"
+        case "engine" if row.subject == FRONT_END:
+            return _taken_in(measured, planned, row.why)
         case "slow_gpu" | "engine":
             who = row.subject or (
                 "all replicas, whose GPUs are slowed down," if row.cause == "slow_gpu" else "the engine"
             )
             allowed = ", which the plan's interval allows" if row.why.startswith("within") else ""
             take = "take" if ", " in who else "takes"
-            return f"{who} {take} {significant(measured)} times {_than(row)}{allowed}"
+            return f"{who} {take} {significant(measured)} times {_than(row)}{_since(row)}{allowed}"
         case "weights":
             return row.why or "weights are in another format than planned"
         case unknown:
             assert_never(unknown)
+
+
+def _taken_in(measured_ms: float, planned_ms: float, why: str) -> str:
+    """ "requests take 458 ms before the engine has them, 12 ms were planned (front end: ...)"."""
+    before = f"requests take {ms(measured_ms)} before the engine has them, {ms(planned_ms)} were planned"
+    return f"{before} (front end: {', '.join(filter(None, (INTAKE, why)))})"
 
 
 def _than(row: CauseRow) -> str:

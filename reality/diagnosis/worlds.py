@@ -28,7 +28,7 @@ from sizing.search.trials import share_of
 from sizing.simulator.arrivals import Arrivals
 from sizing.simulator.drive import drive
 from sizing.simulator.fleet import Fleet, Replica
-from sizing.simulator.layout import E2E, FIRST_COUNT, FIRST_SUM, ITL, SMALLEST_S, TTFT, UPPER_S
+from sizing.simulator.layout import BINS, E2E, FIRST_COUNT, FIRST_SUM, ITL, SMALLEST_S, TTFT, UPPER_S
 from sizing.simulator.outcome import SimulationCounts
 from sizing.simulator.pool import MeasuredSpan
 from sizing.simulator.quantiles import quantile
@@ -56,12 +56,33 @@ GROWING = 0.03
 """Share of all arrivals that still wait at their end, from which on the queue is taken to grow for ever."""
 COUNTS_EACH = 1e9
 """What stands for all requests of a mixture, so that shares of kinds are whole numbers of a histogram."""
+DELAYS = 32
+"""Equally likely waits for a front end."""
 NEVER = 1e-9
 """Share of the load below which a kind of replicas serves nothing."""
 
 
 class OutOfTime(Exception):
     """Simulating takes longer than it may."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class RequestIntake:
+    """What takes requests in before the engine has them, beyond the plan: ``seconds`` of each; where it ``queues`` one
+    of every replica takes them one after the other, and those that arrive meanwhile wait."""
+
+    seconds: float = 0.0
+    queues: bool = False
+
+    def wait_s(self, rps: float, cv: float) -> float:
+        """The mean wait for it at so many requests a second, whose gaps vary by ``cv``; infinite where it cannot keep
+        up. cv^2 rho s / (2 (1 - rho)), rho = rps s (Kingman, The single server queue in heavy traffic, 1961)."""
+        busy = rps * self.seconds if self.queues else 0.0
+        return math.inf if busy >= 1.0 else cv**2 * busy * self.seconds / (2.0 * (1.0 - busy))
+
+    def mean_s(self, rps: float, cv: float) -> float:
+        """Wait and work together, in the mean."""
+        return self.seconds + self.wait_s(rps, cv)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -72,8 +93,9 @@ class Circumstances:
     ``kv_scale``: the configuration, and its KV cache relative to what the engine prints for it. ``shares`` and
     ``slowness`` by replica: load relative to an even one, and how many times as long its steps take; replicas beyond
     them are ordinary. ``decode`` and ``prefill``: how many times as long the steps of all take, ``front`` what a
-    request takes before the engine has it. ``sequence_s``: seconds that each running sequence adds to a step beyond the
-    plan, which no factor multiplies, as they are the host's (None: as many as were accepted).
+    request takes before the engine has it, and ``intake`` what takes it in beyond the plan. ``sequence_s``: seconds
+    that each running sequence adds to a step beyond the plan, which no factor multiplies, as they are the host's (None:
+    as many as were accepted).
     """
 
     rps: float
@@ -92,6 +114,7 @@ class Circumstances:
     decode: float = 1.0
     prefill: float = 1.0
     front: float = 1.0
+    intake: RequestIntake = RequestIntake()
     sequence_s: float | None = None
 
 
@@ -239,7 +262,8 @@ class Worlds:
         lengths = lengths_of(one)
         parts = [self._kind(kind, one, lengths, (requests or self.requests) // len(kinds), lasting) for kind in kinds]
         self.runs += 1
-        return _together(parts, kinds, one.rps, self._gap_tail)
+        ran = _together(parts, kinds, one.rps, self._gap_tail)
+        return ran if not one.intake.seconds else _behind(ran, one)
 
     def _kind(
         self, kind: ReplicaKind, one: Circumstances, lengths: ObservedLengths, requests: int, lasting: bool
@@ -329,11 +353,11 @@ def _grouped(shares: Floats, slowness: Floats) -> list[list[int]]:
 
 def _together(parts: Sequence[ReplicaWork], kinds: tuple[ReplicaKind, ...], rps: float, gap_tail: float) -> Ran:
     """The requests of all kinds, each with its share of all that were served: a server counts no others."""
-    histogram = np.zeros(parts[0].outcome.histogram.shape[1:])
+    histogram = np.zeros((len(METRIC_OF) + 1, BINS))
     sums, weights = np.zeros(len(METRIC_OF) + 1), np.zeros(len(METRIC_OF) + 1)
     running, seconds, gaps = 0.0, 0.0, 0.0
     for one, kind in zip(parts, kinds, strict=True):
-        counts = one.outcome.histogram.sum(axis=0, dtype=np.float64)
+        counts = np.stack([bins.every_bin() for bins in one.outcome.histogram]).astype(np.float64)
         part = kind.number * kind.share * one.served
         histogram += counts / np.maximum(counts.sum(axis=1, keepdims=True), 1.0) * part * COUNTS_EACH
         for metric in range(len(sums)):
@@ -354,6 +378,24 @@ def _together(parts: Sequence[ReplicaWork], kinds: tuple[ReplicaKind, ...], rps:
         gap_s=seconds / gaps if gaps > 0.0 else math.nan,
         gap_tail=gap_tail,
     )
+
+
+def _behind(ran: Ran, one: Circumstances) -> Ran:
+    """A run behind a front end: all TTFT and E2E later by its work, and by a wait that is exponential, as in queues
+    that are seldom empty, whatever else a request meets."""
+    wait = one.intake.wait_s(one.rps / one.replicas, one.cv)
+    if math.isinf(wait):
+        return replace(ran, growing=True)
+    shares = (np.arange(DELAYS) + 0.5) / DELAYS
+    later = one.intake.seconds - wait * np.log1p(-shares)
+    histogram = ran.histogram.copy()
+    for metric in (TTFT, E2E):
+        moved = [np.searchsorted(UPPER_S, UPPER_S + each) for each in later]
+        rows = [np.bincount(np.minimum(at, len(UPPER_S) - 1), ran.histogram[metric], len(UPPER_S)) for at in moved]
+        histogram[metric] = np.sum(rows, axis=0) / DELAYS
+    more = one.intake.seconds + wait
+    means = {metric: mean + more if metric in (TTFT, E2E) else mean for metric, mean in ran.means.items()}
+    return replace(ran, histogram=histogram, means=means)
 
 
 def _mean(outcome: SimulationCounts, metric: int) -> float:

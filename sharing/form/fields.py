@@ -14,7 +14,7 @@ from sizing.scenario.schema import Scenario
 
 _FILE = Path(__file__).with_name("fields.yaml")
 
-Kind = Literal["number", "text", "choice", "many", "switch"]
+FieldKind = Literal["number", "text", "choice", "many", "switch"]
 Reads = Literal["as_is", "layout", "counts", "stages"]
 """How a text is read: as it is, as degrees of parallelism ("TP4 PP2"), as whole numbers with commas between them, as
 stages of a pipeline (:mod:`sharing.form.stages`)."""
@@ -36,7 +36,7 @@ class Field:
     """
 
     key: str
-    kind: Kind
+    kind: FieldKind
     label: str
     help: str
     unit: str = ""
@@ -81,7 +81,7 @@ class Field:
     @property
     def blank(self) -> str | bool | list[str]:
         """What the widget holds when it says nothing."""
-        empty: dict[Kind, str | bool | list[str]] = {"switch": False, "many": []}
+        empty: dict[FieldKind, str | bool | list[str]] = {"switch": False, "many": []}
         return empty.get(self.kind, "")
 
     def shown(self, value: Any) -> Any:

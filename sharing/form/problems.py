@@ -10,7 +10,7 @@ from commandline.faults import TEXTS
 from commandline.foreign_text import shown
 from sharing.form.fields import BY_PATH, LENGTH_KEYS, Field
 from sharing.form.numbers import over, show_number
-from sizing.base.errors import BrokenRule, Rule, SizingError
+from sizing.base.errors import BrokenRule, RuleName, SizingError
 
 _BOUNDS = {
     "greater_than": ("gt", "must be more than {}"),
@@ -27,13 +27,13 @@ _LONGEST = 1e15
 
 _NO_UNITS = {"1 = random", "a day", "a step", "count", "per system", "ratio", "tokens or %"}
 _COUNTED = {"tokens", "people", "instances", "documents", "turns", "years"}
-_RULES: dict[Rule, str] = {
+_RULES: dict[RuleName, str] = {
     "cached_part_is_shorter": "The part of the prompt found in the prefix cache must be shorter than the "
     "prompt itself: lower it, or enter a share such as 60 %.",
     "some_hour_has_load": "Load by hour: at least one of the 24 hours must be above 0.",
     "p95_is_not_shorter": "The 95th percentile of a length must not be below its median: raise it or leave it empty.",
 }
-_AT: dict[Rule, str] = {"cached_part_is_shorter": "cached", "some_hour_has_load": "profile"}
+_AT: dict[RuleName, str] = {"cached_part_is_shorter": "cached", "some_hour_has_load": "profile"}
 """The field that a rule's sentence stands under; that of a length under its 95th percentile."""
 
 

@@ -63,4 +63,4 @@ FORMATS: Mapping[str, Format] = MappingProxyType(
         ".md": Format(label="Markdown", mime="text/markdown", write=_markdown),
     }
 )
-"""In the order in which they are offered."""
+"""Every format by its suffix, in the order in which they are offered."""

@@ -16,7 +16,7 @@ from markupsafe import Markup
 from sharing.formats.brand import image_type
 from sharing.formats.cells import cell_text, day_and_time, heading
 from sharing.formats.charts import picture
-from sharing.formats.picture import DARK, LIGHT, Label, Picture, Rectangle, Role, Shape, Stroke
+from sharing.formats.picture import DARK, LIGHT, ColourRole, Label, Picture, Rectangle, Shape, Stroke
 from sharing.formats.source import ReportSource
 from sharing.report.content import Chart
 
@@ -60,7 +60,7 @@ def _drawn(chart: Chart) -> Markup:
     return Markup(svg(picture(chart, WIDE), "wide") + svg(picture(chart, NARROW), "narrow"))
 
 
-def _colours(roles: Mapping[Role, str], primary: str | None, accent: str | None) -> dict[str, str]:
+def _colours(roles: Mapping[ColourRole, str], primary: str | None, accent: str | None) -> dict[str, str]:
     """Variables of the page; the first two series have the colours of the brand."""
     colours: dict[str, Any] = {f"{SERIES_CLASS}{role}" if role.isdecimal() else role: of for role, of in roles.items()}
     own = {f"{SERIES_CLASS}0": primary, f"{SERIES_CLASS}1": accent}

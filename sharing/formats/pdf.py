@@ -30,7 +30,7 @@ from sharing.formats.pdf_pages import WIDTH, PdfDocument
 from sharing.formats.pdf_style import Style, style_of
 from sharing.formats.pdf_table import facts, is_narrow, table
 from sharing.formats.pdf_text import missing, runs, width_of
-from sharing.formats.picture import LIGHT, TEXT_SIZE, Label, Picture, Rectangle, Role, Shape, Stroke
+from sharing.formats.picture import LIGHT, TEXT_SIZE, ColourRole, Label, Picture, Rectangle, Shape, Stroke
 from sharing.formats.source import ReportSource
 from sharing.report.content import Block, Bullets, Chart, Facts, Report, Section, Table
 from sharing.report.content import Paragraph as Text
@@ -282,7 +282,7 @@ def _texts(label: Label, share: float, y: float, colour: Color, style: Style) ->
         x += run.width(size)
 
 
-def _colour(role: Role, style: Style) -> Color:
+def _colour(role: ColourRole, style: Style) -> Color:
     """The colour of a part; the first two series have those of the brand."""
     own = {"0": style.primary, "1": style.accent}
     return own.get(role) or HexColor(LIGHT[role])

@@ -4,10 +4,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-Role = Literal["ink", "quiet", "grid", "mark", "0", "1", "2", "3", "4", "5", "6", "7"]
+ColourRole = Literal["ink", "quiet", "grid", "mark", "0", "1", "2", "3", "4", "5", "6", "7"]
 """What a shape is for; the digits are series in their order."""
 
-LIGHT: Mapping[Role, str] = {
+LIGHT: Mapping[ColourRole, str] = {
     "ink": "#0e151d",
     "quiet": "#57606a",
     "grid": "#d8dee4",
@@ -23,7 +23,7 @@ LIGHT: Mapping[Role, str] = {
 }
 """Okabe and Ito's colours, as in the dashboard; two more for costs of many parts."""
 
-DARK: Mapping[Role, str] = {
+DARK: Mapping[ColourRole, str] = {
     "ink": "#e8ecf0",
     "quiet": "#a9b4c0",
     "grid": "#35404c",
@@ -38,7 +38,7 @@ DARK: Mapping[Role, str] = {
     "7": "#4f8fd0",
 }
 
-SERIES: tuple[Role, ...] = ("0", "1", "2", "3", "4", "5", "6", "7")
+SERIES: tuple[ColourRole, ...] = ("0", "1", "2", "3", "4", "5", "6", "7")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,7 +46,7 @@ class Stroke:
     """A line through points; ``dash``: lengths on and off, solid without."""
 
     points: tuple[tuple[float, float], ...]
-    role: Role
+    role: ColourRole
     width: float = 1.0
     dash: tuple[float, ...] = ()
 
@@ -59,7 +59,7 @@ class Rectangle:
     y: float
     width: float
     height: float
-    role: Role
+    role: ColourRole
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -69,7 +69,7 @@ class Label:
     x: float
     y: float
     text: str
-    role: Role = "ink"
+    role: ColourRole = "ink"
     anchor: Literal["start", "middle", "end"] = "start"
     bold: bool = False
 

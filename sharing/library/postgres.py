@@ -25,7 +25,7 @@ def timely_connection() -> type[Connection[Any]]:
     import psycopg
 
     class TimelyConnection(psycopg.Connection[Any]):
-        """As psycopg has it, but for its patience."""
+        """A connection of psycopg that waits no longer than :data:`STALL_S`."""
 
         def wait(self, gen: PQGen[RV], interval: float = 0.1, timeout: float | None = None) -> RV:
             """Raises OperationalError after :data:`STALL_S`."""

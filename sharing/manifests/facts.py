@@ -30,7 +30,7 @@ from sizing.question.traffic import Lengths
 from sizing.question.understand import CONTEXT_STEP, LONGEST_SHARE, Question
 from sizing.scenario.schema import Scenario
 
-Role = Literal["both", "prefill", "decode"]
+InstanceRole = Literal["both", "prefill", "decode"]
 """What an instance computes: prompts and answers, or one of them."""
 
 LONGEST_NAME = 40
@@ -61,7 +61,7 @@ class InstanceGroup:
     on nodes of ``node_gpus``.
     """
 
-    role: Role
+    role: InstanceRole
     gpu: Gpu
     node_gpus: int
     tp: int
@@ -291,7 +291,7 @@ def _of_types(answer: Answer) -> tuple[_Nodes, _Nodes]:
 
 
 def _group(
-    role: Role, kind: Deployed | Pool, load: tuple[float, float, float], there: _Nodes, steps: _Steps
+    role: InstanceRole, kind: Deployed | Pool, load: tuple[float, float, float], there: _Nodes, steps: _Steps
 ) -> InstanceGroup:
     sequences, budget = steps.limits(kind.dp, there.gpu)
     rps, max_rps, in_flight = load

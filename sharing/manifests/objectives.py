@@ -15,7 +15,7 @@ PYRRA_WINDOW = "4w"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Objective:
+class ServiceObjective:
     """A share of ``percentile`` % of requests within ``limit_s``, judged at ``edge_s``, where a bucket ends."""
 
     latency: str
@@ -31,20 +31,20 @@ class Objective:
         return 1.0 - self.percentile / 100.0
 
 
-def objectives(facts: ManifestFacts, metrics: Metrics) -> tuple[Objective, ...]:
+def objectives(facts: ManifestFacts, metrics: Metrics) -> tuple[ServiceObjective, ...]:
     """One for each limit that applies and that a histogram with known buckets measures."""
     limits = {"ttft": facts.limits.ttft_s, "itl": facts.limits.itl_s, "e2e": facts.limits.e2e_s}
     given = ((latency, limit) for latency, limit in limits.items() if math.isfinite(limit))
     return tuple(one for latency, limit in given if (one := objective(facts, metrics, latency, limit)))
 
 
-def objective(facts: ManifestFacts, metrics: Metrics, latency: str, limit_s: float) -> Objective | None:
+def objective(facts: ManifestFacts, metrics: Metrics, latency: str, limit_s: float) -> ServiceObjective | None:
     """The objective of one limit; None without a histogram whose buckets are known up to the limit."""
     for concept in LATENCIES[latency]:
         histogram = metrics.histogram(concept)
         edges = [edge for edge in _edges(metrics, concept) if edge >= limit_s]
         if histogram and edges:
-            return Objective(
+            return ServiceObjective(
                 latency=latency,
                 measured_as=concept,
                 histogram=histogram,
@@ -90,12 +90,12 @@ def rule_files(facts: ManifestFacts) -> Mapping[str, File]:
     return {"prometheus-rules.yaml": Yaml((rule,))}
 
 
-def recorded(one: Objective, window: str) -> str:
+def recorded(one: ServiceObjective, window: str) -> str:
     """Name of the share of requests over the limit."""
     return f"inference:{one.latency}_over_limit:ratio_rate{window}"
 
 
-def recordings(facts: ManifestFacts, metrics: Metrics, one: Objective) -> Iterator[Document]:
+def recordings(facts: ManifestFacts, metrics: Metrics, one: ServiceObjective) -> Iterator[Document]:
     """The share of slower requests over every window of an alert."""
     for window in WINDOWS:
         within = f"sum(rate({metrics.buckets(one.histogram, one.edge_s)}[{window}]))"
@@ -103,7 +103,7 @@ def recordings(facts: ManifestFacts, metrics: Metrics, one: Objective) -> Iterat
         yield {"record": recorded(one, window), "expr": f"1 - {within} / {everything}", "labels": {"plan": facts.name}}
 
 
-def burn_alerts(facts: ManifestFacts, metrics: Metrics, one: Objective) -> Iterator[Document]:
+def burn_alerts(facts: ManifestFacts, metrics: Metrics, one: ServiceObjective) -> Iterator[Document]:
     """An alert for each burn rate that can be reached: not more than all requests can be slower."""
     for burn in BURNS:
         share = burn.factor * one.budget
@@ -124,7 +124,7 @@ def burn_alerts(facts: ManifestFacts, metrics: Metrics, one: Objective) -> Itera
         }
 
 
-def description(one: Objective) -> str:
+def description(one: ServiceObjective) -> str:
     """What is promised, and where it is judged."""
     judged = "" if one.edge_s == one.limit_s else f", judged at {one.edge_s:g} s, the next edge of a bucket"
     return (
@@ -140,7 +140,7 @@ def pyrra_files(facts: ManifestFacts) -> Mapping[str, File]:
     return {"pyrra.yaml": Yaml(tuple(level(facts, metrics, one) for one in objectives(facts, metrics)))}
 
 
-def level(facts: ManifestFacts, metrics: Metrics, one: Objective) -> Document:
+def level(facts: ManifestFacts, metrics: Metrics, one: ServiceObjective) -> Document:
     """An objective as Pyrra has it."""
     return {
         "apiVersion": "pyrra.dev/v1alpha1",

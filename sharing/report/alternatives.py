@@ -35,7 +35,7 @@ def alternatives(subject: ReportSubject) -> Section | None:
 
 
 def ranked(candidates: Sequence[Candidate]) -> list[Candidate]:
-    """In the order of the plan, what has no price last."""
+    """Alternatives in the order of the plan, what has no price last."""
     return sorted(candidates, key=lambda one: one.hardware_usd_per_month is None)
 
 

@@ -14,7 +14,7 @@ from sizing.base.choices import Redundancy
 WayName = Literal["on_prem", "cloud", "api"]
 """Ways whose cost a formula can follow; a hybrid chooses its base anew at each load, which no formula does."""
 
-Group = Literal["load", "growth", "on_prem", "power", "cloud", "api", "staff"]
+InputGroup = Literal["load", "growth", "on_prem", "power", "cloud", "api", "staff"]
 
 
 class CalculatorInput(Frozen):
@@ -26,7 +26,7 @@ class CalculatorInput(Frozen):
     value: float
     low: float
     high: float
-    group: Group
+    group: InputGroup
     source: str = ""
     date: str = ""
 

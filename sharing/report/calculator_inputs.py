@@ -5,7 +5,7 @@ What a scenario does not count (colocation in a facility of one's own, a licence
 
 from collections.abc import Iterator, Mapping
 
-from sharing.report.calculator import CalculatorInput, Group, WayName
+from sharing.report.calculator import CalculatorInput, InputGroup, WayName
 from sharing.report.content import Released
 from sharing.report.money import Dollars, ReportCurrency
 from sizing.base.choices import PowerFrom
@@ -225,7 +225,9 @@ def _api(ways: Ways, money: ReportCurrency) -> Iterator[CalculatorInput]:
         )
 
 
-def _price(view: View, name: str, label: str, unit: str, value: float, group: Group = "on_prem") -> CalculatorInput:
+def _price(
+    view: View, name: str, label: str, unit: str, value: float, group: InputGroup = "on_prem"
+) -> CalculatorInput:
     source = view.sources[0]
     return CalculatorInput(
         name=name,
@@ -240,7 +242,9 @@ def _price(view: View, name: str, label: str, unit: str, value: float, group: Gr
     )
 
 
-def _licence(ways: Ways, constant: str, name: str, group: Group, each: float, money: ReportCurrency) -> CalculatorInput:
+def _licence(
+    ways: Ways, constant: str, name: str, group: InputGroup, each: float, money: ReportCurrency
+) -> CalculatorInput:
     """The licence as counted: none where nobody asks for it or the price of the GPU includes it."""
     known = ways.money.assumptions[constant]
     return CalculatorInput(
@@ -260,7 +264,7 @@ def _constant(
     ways: Ways,
     constant: str,
     name: str,
-    group: Group,
+    group: InputGroup,
     label: str,
     money: ReportCurrency,
     high: float = MAX_USD,

@@ -71,15 +71,15 @@ class MissingKey(ValueError):
     """A key of a scenario that another key makes necessary; validation turns it into an InvalidScenario."""
 
 
-Rule = Literal["cached_part_is_shorter", "some_hour_has_load", "p95_is_not_shorter"]
+RuleName = Literal["cached_part_is_shorter", "some_hour_has_load", "p95_is_not_shorter"]
 """Rules between several values, which no bound of one field states."""
 
 
 class BrokenRule(ValueError):
-    """A scenario breaks a :data:`Rule`. The message speaks of the keys of a file; a form has words of its own."""
+    """A scenario breaks a :data:`RuleName`. The message speaks of the keys of a file; a form has words of its own."""
 
-    def __init__(self, rule: Rule, message: str) -> None:
-        self.rule: Rule = rule
+    def __init__(self, rule: RuleName, message: str) -> None:
+        self.rule: RuleName = rule
         super().__init__(message)
 
 

@@ -14,7 +14,7 @@ from typing import Literal
 from sizing.catalog.files import read_yaml
 from sizing.catalog.precisions import WIDE_BYTES, Precision, precisions
 
-Kind = Literal["model", "size", "variant", "release", "version", "context", "format"]
+WordKind = Literal["model", "size", "variant", "release", "version", "context", "format"]
 
 LONGEST = 200
 """Characters of a name that are read; the longest id of the catalogue has 52."""
@@ -37,7 +37,7 @@ class Word:
     """One word of a name in lower case, and what it speaks of."""
 
     text: str
-    kind: Kind
+    kind: WordKind
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,11 +47,11 @@ class CheckpointName:
     words: tuple[Word, ...]
     precision: Precision | None
 
-    def key(self, *left_out: Kind) -> str:
+    def key(self, *left_out: WordKind) -> str:
         """The words that remain without those kinds: equal keys are the same name."""
         return "-".join(word.text for word in self.words if word.kind not in left_out)
 
-    def texts(self, *kinds: Kind) -> tuple[str, ...]:
+    def texts(self, *kinds: WordKind) -> tuple[str, ...]:
         """The words of those kinds, in order."""
         return tuple(word.text for word in self.words if word.kind in kinds)
 
@@ -119,7 +119,7 @@ def _classified(parts: list[str]) -> tuple[Word, ...]:
     return tuple(words)
 
 
-def _kind(part: str, before: list[Word]) -> Kind:
+def _kind(part: str, before: list[Word]) -> WordKind:
     """What a word speaks of; the first word is always the model's, and what follows a format may belong to it."""
     if not before:
         return "model"
@@ -130,7 +130,7 @@ def _kind(part: str, before: list[Word]) -> Kind:
         return "format"
     if part in _words()["variants"]:
         return "variant"
-    patterns: tuple[tuple[Kind, re.Pattern[str]], ...] = (
+    patterns: tuple[tuple[WordKind, re.Pattern[str]], ...] = (
         ("context", _CONTEXT),
         ("size", _SIZE),
         ("release", _RELEASE),

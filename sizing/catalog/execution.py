@@ -3,10 +3,10 @@
 from sizing.catalog.engines import Engine
 from sizing.catalog.gpu import Gpu
 from sizing.catalog.precisions import WIDE_BYTES, Precision, compute_flops, wide_flops
-from sizing.catalog.support_rows import UNLISTED, Mode, SupportFact, by_format
+from sizing.catalog.support_rows import UNLISTED, FormatMode, SupportFact, by_format
 
 
-def execution(engine: Engine, gpu: Gpu, precision: Precision) -> Mode:
+def execution(engine: Engine, gpu: Gpu, precision: Precision) -> FormatMode:
     """In which mode the engine runs the format on the GPU: weight-only where the matrix units lack the format, or where
     the engine is stated to widen it all the same; experts, where dense layers differ from them."""
     if precision.bytes >= WIDE_BYTES:

@@ -14,8 +14,8 @@ from sizing.catalog.model import Model
 from sizing.catalog.precisions import Precision
 from sizing.catalog.support import (
     BLOCK,
-    Kind,
     Reason,
+    ReasonKind,
     Support,
     attention_of,
     class_of,
@@ -67,7 +67,7 @@ class LayoutSupport:
             out.append(self._cut_blocks(degrees))
         return out
 
-    def _no(self, kind: Kind, subject: str) -> Support:
+    def _no(self, kind: ReasonKind, subject: str) -> Support:
         why = Reason(kind=kind, engine=self.engine.id, subject=subject)
         return replace(self.base, status="no", why=why, source=self.model.source, date="")
 

@@ -8,7 +8,7 @@ from typing import Any, Literal
 from sizing.catalog.files import read_yaml
 
 Counted = Literal["gpus", "generations", "engines", "platforms", "layouts"]
-Kind = Literal["models", "deployments", "formats", "configurations"]
+MeasuredKind = Literal["models", "deployments", "formats", "configurations"]
 
 FEWEST = 10
 """Measurements below which a GPU, a generation, an engine or a kind of layout counts as not measured. Chosen: because
@@ -35,7 +35,7 @@ def well_measured(kind: Counted) -> frozenset[str]:
 
 
 @cache
-def measured(kind: Kind) -> frozenset[str]:
+def measured(kind: MeasuredKind) -> frozenset[str]:
     """Models (by shape), models by an engine on a GPU ("8B, 32 layers; vllm on h100_sxm"), these in a format
     ("8B, 32 layers; vllm on h100_sxm; fp8"), and these in a parallelism ("8B, 32 layers; vllm on h100_sxm; fp8; TP1").
     """

@@ -15,7 +15,7 @@ from typing import Literal, NamedTuple
 
 from sizing.base.errors import UnknownName, nearest_names
 from sizing.base.units import BILLION
-from sizing.catalog.checkpoint_names import CheckpointName, Kind, changes_architecture, parse
+from sizing.catalog.checkpoint_names import CheckpointName, WordKind, changes_architecture, parse
 from sizing.catalog.checkpoints import publishers_of_sizes
 from sizing.catalog.files import read_yaml
 from sizing.catalog.from_size import MAX_PARAMS_B, MIN_PARAMS_B, model_from_size
@@ -27,7 +27,7 @@ Match = Literal["id", "name", "architecture", "release", "alias", "descendant", 
 """How a name led to a model: it is the id; the same name elsewhere; another checkpoint of the architecture; another
 release of it; an entry of ``model_aliases.yaml``; a name that contains the model's; nothing but a size."""
 
-STAGES: tuple[tuple[Match, tuple[Kind, ...], tuple[Kind, ...]], ...] = (
+STAGES: tuple[tuple[Match, tuple[WordKind, ...], tuple[WordKind, ...]], ...] = (
     ("name", (), ()),
     ("architecture", ("format",), ("format",)),
     ("architecture", ("format", "variant"), ("format", "variant")),
@@ -35,10 +35,10 @@ STAGES: tuple[tuple[Match, tuple[Kind, ...], tuple[Kind, ...]], ...] = (
 )
 """What each stage leaves out of the typed name, and what of the names of the catalogue, which keeps its dates."""
 
-BARE: tuple[Kind, ...] = ("format", "variant", "release", "version", "context")
+BARE: tuple[WordKind, ...] = ("format", "variant", "release", "version", "context")
 """What is left out of both where a name says its size, so that nothing but family and size remains."""
 
-DATED: tuple[Kind, ...] = ("release", "version", "context")
+DATED: tuple[WordKind, ...] = ("release", "version", "context")
 """Kinds of words that tell releases of one model apart."""
 
 _ACTIVE = re.compile(r"^a\d+(\.\d+)?[bm]$")
@@ -310,7 +310,7 @@ def _ids() -> Mapping[str, str]:
 
 
 @cache
-def _index(left_out: tuple[Kind, ...]) -> Mapping[str, tuple[str, ...]]:
+def _index(left_out: tuple[WordKind, ...]) -> Mapping[str, tuple[str, ...]]:
     """Catalogue ids by their name without the words of those kinds."""
     index: dict[str, tuple[str, ...]] = {}
     for model_id in models():
@@ -349,7 +349,7 @@ def _aliases() -> Mapping[str, Alias]:
 
 
 @cache
-def _alias_index(left_out: tuple[Kind, ...]) -> Mapping[str, Alias]:
+def _alias_index(left_out: tuple[WordKind, ...]) -> Mapping[str, Alias]:
     """Aliases by their names without the words of those kinds; without its date a release is none."""
     dropped = set(DATED) & set(left_out)
     named = {name: alias for name, alias in _aliases().items() if not (dropped and alias.max_context)}

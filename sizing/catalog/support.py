@@ -19,7 +19,7 @@ from sizing.catalog.support_rows import (
     BLOCK_FP8,
     UNLISTED,
     Aspect,
-    Mode,
+    FormatMode,
     Status,
     SupportFact,
     by_class,
@@ -27,7 +27,7 @@ from sizing.catalog.support_rows import (
     rules,
 )
 
-Kind = Literal[
+ReasonKind = Literal[
     "",
     "archived",
     "dropped",
@@ -60,7 +60,7 @@ GENERIC_CLASS = {False: "LlamaForCausalLM", True: "MixtralForCausalLM"}
 BLOCK = 128
 """Rows and columns of weights that share a scale in block FP8 (``weight_block_size`` of the checkpoints)."""
 
-Named = Literal["engine", "gpu"]
+MustBeNamed = Literal["engine", "gpu"]
 """What a scenario must name to be answered with something that is archived or dropped."""
 
 _RANK: dict[Status, int] = {"supported": 0, "unknown": 1, "no": 2}
@@ -70,7 +70,7 @@ _RANK: dict[Status, int] = {"supported": 0, "unknown": 1, "no": 2}
 class Reason:
     """Why: its kind, the engine, what it is about (class, generation, format, number), and the source's own words."""
 
-    kind: Kind
+    kind: ReasonKind
     engine: str
     subject: str = ""
     note: str = ""
@@ -84,11 +84,11 @@ class Support:
     """
 
     status: Status
-    mode: Mode
+    mode: FormatMode
     why: Reason
     source: str
     date: str
-    unless_named: tuple[Named, ...] = ()
+    unless_named: tuple[MustBeNamed, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -133,7 +133,7 @@ def attention_of(model: Model) -> str:
     return "sparse_latent" if model.sparse is not None and model.attention == "mla" else ""
 
 
-def _units(gpu: Gpu, precision: Precision) -> Mode | None:
+def _units(gpu: Gpu, precision: Precision) -> FormatMode | None:
     """How the GPU could run the format at best: its matrix units have it, 16 bit can stand in, or neither."""
     if gpu_supports(gpu, precision):
         return "native"
@@ -154,8 +154,8 @@ class _Asked:
     moe: bool
     precision: str
     own: bool
-    units: Mode | None
-    mode: Mode
+    units: FormatMode | None
+    mode: FormatMode
 
 
 @lru_cache(maxsize=32768)
@@ -172,7 +172,7 @@ def _support(of: _Asked) -> Support:
         why = Reason(kind="class_unknown", engine=of.engine, subject=of.known)
         parts.append(SupportStatement(status="unknown", why=why, fact=UNLISTED))
     worst = max(parts, key=lambda p: _RANK[p.status])
-    named: tuple[Named, ...] = ("engine",) if of.archived else ()
+    named: tuple[MustBeNamed, ...] = ("engine",) if of.archived else ()
     if generation.fact.entry == "dropped":
         named = (*named, "gpu")
     return Support(
@@ -212,7 +212,7 @@ def _generation(engine: str, generation: str) -> SupportStatement:
 def _class(engine: str, built_on: str, generation: str, known: str, aspect: Aspect) -> SupportStatement:
     """What is said of the class: of this generation first, where another software serves it, then of the engine."""
     facts = by_class()
-    kind: Kind = "class" if aspect == "model" else "pipeline"
+    kind: ReasonKind = "class" if aspect == "model" else "pipeline"
     own = facts.get((engine, generation, aspect, known))
     common = facts.get((engine, "", aspect, known)) or (facts.get((built_on, "", aspect, known)) if built_on else None)
     if own is None and _has_lists(engine, generation, aspect) and (common is None or common.entry != "no"):
@@ -274,7 +274,7 @@ def rule_parts(
     engine: str, built_on: str, aspect: Aspect, known: str, attention: str, generation: str, precision: str
 ) -> tuple[SupportStatement, ...]:
     """What rules say of an aspect; those of the engine that another is built on hold for it, too."""
-    kind: Kind = "attention" if aspect == "start" else cast(Kind, aspect)
+    kind: ReasonKind = "attention" if aspect == "start" else cast(ReasonKind, aspect)
     return tuple(
         SupportStatement(
             status=_status(r.fact), why=Reason(kind=kind, engine=engine, subject=known, note=r.fact.note), fact=r.fact

@@ -17,10 +17,10 @@ from sizing.catalog.gpu_families import generations
 Status = Literal["supported", "unknown", "no"]
 """``supported`` is declared in code or documentation, ``no`` refused there or seen to fail, ``unknown`` neither."""
 
-Mode = Literal["native", "weight_only"]
+FormatMode = Literal["native", "weight_only"]
 """``native`` multiplies in the weight format, ``weight_only`` widens narrow weights to 16 bit and multiplies there."""
 
-Entry = Literal["supported", "unknown", "no", "dropped", "native", "weight_only"]
+StatementEntry = Literal["supported", "unknown", "no", "dropped", "native", "weight_only"]
 """What a row states: a status, that later versions dropped it, or the mode of a format that is supported."""
 
 Aspect = Literal[
@@ -50,7 +50,7 @@ BLOCK_FP8 = "fp8_block"
 class SupportFact:
     """One statement with its source; ``note`` says why in the words of the source, "" where it gives none."""
 
-    entry: Entry
+    entry: StatementEntry
     note: str
     source: str
     date: str
@@ -142,7 +142,7 @@ def _generations(row: Row) -> tuple[str, ...]:
 
 def _fact(row: Row, entry: str) -> SupportFact:
     note = row.get("why") or row.get("note") or ""
-    known = cast(Entry, _known(entry, get_args(Entry)))
+    known = cast(StatementEntry, _known(entry, get_args(StatementEntry)))
     return SupportFact(entry=known, note=note, source=row["source"], date=row["date"])
 
 

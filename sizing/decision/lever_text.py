@@ -7,7 +7,7 @@ from typing import get_args
 from sizing.base.format import percent
 from sizing.decision.formats import FormatRow
 from sizing.decision.lever_changes import LeverName, Obstacle
-from sizing.decision.levers import LeverRow, Standing
+from sizing.decision.levers import LeverRow, LeverStanding
 from sizing.decision.text import name_of, shown
 
 LEVERS: Mapping[LeverName, str] = MappingProxyType(
@@ -40,7 +40,7 @@ OBSTACLES: Mapping[Obstacle, str] = MappingProxyType(
     }
 )
 
-STANDINGS: Mapping[Standing, str] = MappingProxyType(
+STANDINGS: Mapping[LeverStanding, str] = MappingProxyType(
     {
         "planned": "with it",
         "undone": "in use; this is without it",
@@ -53,7 +53,7 @@ RUNS: Mapping[LeverName, str] = MappingProxyType(
 )
 """How instances run with the levers that no input of a scenario moves."""
 
-for _words, _type in ((LEVERS, LeverName), (OBSTACLES, Obstacle), (STANDINGS, Standing)):
+for _words, _type in ((LEVERS, LeverName), (OBSTACLES, Obstacle), (STANDINGS, LeverStanding)):
     assert set(_words) == set(get_args(_type)), _type
 
 

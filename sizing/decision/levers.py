@@ -15,7 +15,7 @@ from sizing.planning.answered import Answer
 from sizing.question.understand import model_of
 from sizing.scenario.schema import Scenario
 
-Standing = Literal["planned", "undone", "simulated", "not_applicable"]
+LeverStanding = Literal["planned", "undone", "simulated", "not_applicable"]
 """planned: with the lever; undone: without it, because the scenario or its plan uses it; simulated: the plan's
 instances run otherwise; not_applicable: see the obstacle."""
 
@@ -48,7 +48,8 @@ class LeverRow(Result):
 
     name: Annotated[LeverName, quantity("Lever", help="What is tried.")]
     standing: Annotated[
-        Standing, quantity("Standing", help="planned, undone (without what is in use), simulated or not_applicable.")
+        LeverStanding,
+        quantity("Standing", help="planned, undone (without what is in use), simulated or not_applicable."),
     ]
     obstacle: Annotated[Obstacle | None, quantity("Obstacle", help="Why it cannot be moved; None where it can.")]
     changes: Annotated[tuple[LeverChange, ...], quantity("Changes", help="What it sets in the scenario.")]
@@ -103,7 +104,7 @@ def _sparse(answer: Answer, base: Outcome, answers: Answers) -> LeverRow:
 
 def _stated(
     name: LeverName,
-    standing: Standing,
+    standing: LeverStanding,
     base: Outcome,
     outcome: Outcome | None = None,
     moved: ScenarioChange | None = None,

@@ -16,7 +16,7 @@ ENGINE = "nim"
 FILE = "nim.yaml"
 
 NimTopic = Literal["deploy", "licence", "support", "measured"]
-Profile = Literal["listed", "other_layout", "other_format", "other_gpu", "not_read", "not_planned"]
+NimProfile = Literal["listed", "other_layout", "other_format", "other_gpu", "not_read", "not_planned"]
 """listed: a profile has the planned format and layout; other_*: profiles of the model have another one, or are verified
 on other GPUs; not_read: no matrix that was read lists the model; not_planned: NIM serves nothing within the limits."""
 
@@ -75,7 +75,7 @@ class NimComparison(Result):
             "None where one is not known.",
         ),
     ]
-    profile: Annotated[Profile, quantity("Profile", help="Whether a listed profile has what is planned.")]
+    profile: Annotated[NimProfile, quantity("Profile", help="Whether a listed profile has what is planned.")]
     profiles: Annotated[tuple[str, ...], quantity("Profiles", help="Listed ones of the model: format and layout.")]
     profile_source: Annotated[
         str, quantity("Source of the profiles", help="Support matrix; empty where none was read.")
@@ -145,7 +145,7 @@ def _as_planned_with_nim(
     return answers.outcome(alike).gpus, answers.outcome(bare).gpus
 
 
-def _profiles(scenario: Scenario, outcome: Outcome, answers: Answers) -> tuple[Profile, tuple[str, ...], str]:
+def _profiles(scenario: Scenario, outcome: Outcome, answers: Answers) -> tuple[NimProfile, tuple[str, ...], str]:
     """Whether a listed profile has what is planned with NIM, those listed of the model, and where."""
     listed = _read()["profiles"].get(model_of(scenario).id)
     if listed is None:
@@ -159,7 +159,7 @@ def _profiles(scenario: Scenario, outcome: Outcome, answers: Answers) -> tuple[P
     return _standing(listed, deployed.weight_precision, deployed.tp, deployed.pp, deployed.gpu), names, source
 
 
-def _standing(listed: dict[str, Any], precision: str, tp: int, pp: int, gpu: str) -> Profile:
+def _standing(listed: dict[str, Any], precision: str, tp: int, pp: int, gpu: str) -> NimProfile:
     """What of the planned format, layout and GPU the listed profiles lack first."""
     degrees = listed["formats"].get(precision)
     if degrees is None:

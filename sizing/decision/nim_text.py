@@ -7,14 +7,14 @@ from typing import get_args
 from sizing.base.format import count, counted, usd
 from sizing.catalog.engines import engines
 from sizing.catalog.precisions import precisions
-from sizing.decision.nim import NimComparison, NimTopic, Profile
+from sizing.decision.nim import NimComparison, NimProfile, NimTopic
 from sizing.economics.assumptions import licences_each
 
 TOPICS: Mapping[NimTopic, str] = MappingProxyType(
     {"deploy": "To deploy", "licence": "Licence", "support": "Support and updates", "measured": "Measured side by side"}
 )
 
-PROFILES: Mapping[Profile, str] = MappingProxyType(
+PROFILES: Mapping[NimProfile, str] = MappingProxyType(
     {
         "listed": "a listed profile has the planned format and layout",
         "other_layout": "listed profiles of the planned format have other layouts",
@@ -24,7 +24,7 @@ PROFILES: Mapping[Profile, str] = MappingProxyType(
         "not_planned": "NIM serves nothing within the limits here",
     }
 )
-for _words, _type in ((TOPICS, NimTopic), (PROFILES, Profile)):
+for _words, _type in ((TOPICS, NimTopic), (PROFILES, NimProfile)):
     assert set(_words) == set(get_args(_type)), _type
 
 

@@ -12,7 +12,7 @@ from sizing.economics.views import BaseWay
 from sizing.economics.ways import Ways
 
 LOADS = 90
-"""At how many loads the cost is drawn."""
+"""Number of loads at which the cost is drawn."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

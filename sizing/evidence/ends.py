@@ -21,10 +21,10 @@ from sizing.evidence.error_factors import NORMAL
 from sizing.evidence.open_loop import run_requests, stable_stretched, stretched_rate
 from sizing.evidence.point_table import AnySource, PointTable
 from sizing.evidence.points import OPEN_LOOP
-from sizing.evidence.uncertainty import LOAD_NAMES, MEASURES, Metric, beyond, capacity_exponents, stratum_interval
+from sizing.evidence.uncertainty import LOAD_NAMES, MEASURES, ErrorMetric, beyond, capacity_exponents, stratum_interval
 from sizing.simulator.run_length import HEAVIEST
 
-OUTPUTS: Mapping[str, Metric] = MappingProxyType(
+OUTPUTS: Mapping[str, ErrorMetric] = MappingProxyType(
     {
         "ttft_ms": "ttft",
         "ttft_p99_ms": "ttft",  # published ones are too few for an interval of their own
@@ -111,7 +111,7 @@ def _simulated(points: PointTable, apart: Floats, source: AnySource) -> PointEnd
     return PointEnds(ends, endless & (slow.rps[:, 0] < HEAVIEST * points.rate_rps[:, 0]))
 
 
-def _factors(points: PointTable, apart: Floats, metric: Metric, modes: Sequence[str]) -> tuple[Floats, Floats]:
+def _factors(points: PointTable, apart: Floats, metric: ErrorMetric, modes: Sequence[str]) -> tuple[Floats, Floats]:
     """Low and high factors (C,) of every point, as if it were of its mode in ``modes``."""
     cases = point_cases(points, apart, modes)
     ends = [stratum_interval(metric, mode, case) for mode, case in zip(modes, cases, strict=True)]

@@ -134,7 +134,7 @@ def _latencies(outcome: SimulationCounts) -> dict[str, float]:
 
 def counted(outcome: SimulationCounts, metric: int, share: float) -> float:
     """Latency in seconds up to which a share of the counted requests lies."""
-    return quantile(outcome.histogram[:, metric].sum(axis=0, dtype=np.int64), share)
+    return quantile(outcome.histogram[metric].every_bin(), share)
 
 
 def fixed_rate(points: PointTable, source: AnySource) -> Expected:

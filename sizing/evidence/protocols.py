@@ -53,7 +53,7 @@ class FrontEnd:
     first_token_steps: Floats
 
     def taken_s(self, lengths: ProtocolLengths) -> Floats:
-        """In all, of a request of mean length, but for steps of others."""
+        """Seconds that a request of mean length takes in all, steps of others apart."""
         return np.asarray(self.request_s + self.prompt_token_s * lengths.new)
 
 

@@ -24,8 +24,8 @@ from sizing.evidence.extrapolation import extrapolated, widening
 from sizing.evidence.extrapolation import in_words as unlike_in_words
 from sizing.question.configuration import Configuration
 
-Metric = Literal["ttft", "itl", "e2e", "throughput"]
-MEASURES: Mapping[str, tuple[Metric, str]] = MappingProxyType(
+ErrorMetric = Literal["ttft", "itl", "e2e", "throughput"]
+MEASURES: Mapping[str, tuple[ErrorMetric, str]] = MappingProxyType(
     {
         "decode": ("itl", "fixed_concurrency"),
         "prefill": ("ttft", "static_batch"),

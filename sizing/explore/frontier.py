@@ -29,7 +29,7 @@ from sizing.search.deployments import Deployments
 from sizing.search.disaggregated import PoolPairs
 from sizing.search.screen import Evaluated, all_configurations, evaluate
 
-Split = Literal["none", "width", "engine", "serving"]
+FrontierSplit = Literal["none", "width", "engine", "serving"]
 POINTS: dict[type[Deployments], type[Points[Any]]] = {Aggregated: AggregatedPoints, PoolPairs: DisaggregatedPoints}
 """The points of deployments of each kind: the only place here that lists the kinds."""
 
@@ -92,7 +92,7 @@ def operating_points(
     x: XAxis = "tokens_per_s_per_user",
     y: YAxis = "output_tokens_per_s_per_gpu",
     gpus: Sequence[str] = (),
-    split: Split = "none",
+    split: FrontierSplit = "none",
 ) -> OperatingPoints:
     """The frontier of each GPU, with the 80 % interval of every point.
 
@@ -128,7 +128,7 @@ def points_of(question: Question, evaluated: Evaluated) -> AllPoints:
     return AllPoints([points for points in of_kinds if points is not None])
 
 
-def _groups(rows: Sequence[Configuration], split: Split) -> tuple[NDArray[np.int64], list[tuple[str, str]]]:
+def _groups(rows: Sequence[Configuration], split: FrontierSplit) -> tuple[NDArray[np.int64], list[tuple[str, str]]]:
     """Which curve each row belongs to, and the curves as (GPU, variant)."""
     variant: Callable[[Configuration], str] = {
         "none": lambda r: "",

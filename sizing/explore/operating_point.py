@@ -33,9 +33,9 @@ YAxis = Literal[
     "usd_per_million_output_tokens_at_full_load",
     "output_tokens_per_s_per_kw",
 ]
-Metric = Literal[XAxis, YAxis, "itl_ms"]
+PointMetric = Literal[XAxis, YAxis, "itl_ms"]
 """Every quantity of an operating point that an axis or a colour can show: fields of :class:`Performance`."""
-MORE_IS_BETTER: frozenset[Metric] = frozenset(
+MORE_IS_BETTER: frozenset[PointMetric] = frozenset(
     {"tokens_per_s_per_user", "output_tokens_per_s_per_gpu", "output_tokens_per_s_per_kw"}
 )
 """Metrics of which a larger value is better; of all others a smaller one is."""

@@ -60,7 +60,7 @@ class Points(ABC, Generic[Kind]):
     @property
     @abstractmethod
     def rows(self) -> Rows:
-        """For each point the candidate whose instances generate the answers, (N,)."""
+        """The candidate of each point whose instances generate the answers, (N,)."""
 
     @abstractmethod
     def point(self, i: int, *, best: bool = False, ends: Ends | None = None) -> OperatingPoint:

@@ -18,7 +18,7 @@ from sizing.calibration.benchmark import calibrated_configuration
 from sizing.evidence.error_factors import ErrorFactors
 from sizing.planning import assumptions, media, rules
 from sizing.planning.binding import Binding, at_the_load, reached_first
-from sizing.planning.deployment import Metric, PlannedDeployment
+from sizing.planning.deployment import LatencyMetric, PlannedDeployment
 from sizing.planning.explain import Stated, explain
 from sizing.planning.instance_start import start_up_in_words
 from sizing.planning.second_opinion import second_opinion
@@ -115,7 +115,7 @@ class PlannedAggregated(PlannedDeployment[Aggregated]):
             prefill_ms=float(evaluated.times.prefill_s[i]) * MS_PER_S,
         )
 
-    def percentile_s(self, metric: Metric, percentile: float) -> float:
+    def percentile_s(self, metric: LatencyMetric, percentile: float) -> float:
         """A percentile of a latency in seconds, from the steady state at the load of one instance."""
         state, at = self._at_load
         of: Floats = getattr(state, metric)(percentile)

@@ -43,7 +43,7 @@ CHANCES = 45
 """Chances at which the room of a deployment is looked at, evenly spaced in standard deviations: a tenth apart."""
 
 Kind = TypeVar("Kind", bound=Deployments)
-Metric = Literal["ttft_s", "itl_s", "e2e_s"]
+LatencyMetric = Literal["ttft_s", "itl_s", "e2e_s"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,7 +73,7 @@ class PlannedDeployment(ABC, Generic[Kind]):
         """What an instance that generates answers needs and does at the planned load."""
 
     @abstractmethod
-    def percentile_s(self, metric: Metric, percentile: float) -> float:
+    def percentile_s(self, metric: LatencyMetric, percentile: float) -> float:
         """A latency at the planned load by the analytic load model, in seconds."""
 
     @property
@@ -246,7 +246,7 @@ class PlannedDeployment(ABC, Generic[Kind]):
         """Whether there is an ITL: an answer of one token has no gap between tokens."""
         return self.question.traffic.output_tokens > 1.0
 
-    def _latency(self, metric: Metric, around: Spread) -> Latency:
+    def _latency(self, metric: LatencyMetric, around: Spread) -> Latency:
         percents = (*Latency.percents(), self.question.limits.percentile)
         *percentiles, value = (self.percentile_s(metric, p) * MS_PER_S for p in percents)
         low, high = (end * MS_PER_S for end in getattr(around, metric))
@@ -257,7 +257,7 @@ class PlannedDeployment(ABC, Generic[Kind]):
             high=max(high, value) if np.isfinite(high) else None,
         )
 
-    def candidate(self, around: Spread, simulated_ms: Mapping[Metric, float] | None = None) -> Candidate:
+    def candidate(self, around: Spread, simulated_ms: Mapping[LatencyMetric, float] | None = None) -> Candidate:
         """This deployment in a list; ``simulated_ms`` are latencies that were counted, for those of the load model."""
         cost, (low, high) = self.cost(), self.gpu_range(around)
         provenance = self.provenance("analytic" if simulated_ms is None else "simulation")

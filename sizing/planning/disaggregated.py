@@ -20,7 +20,7 @@ from sizing.deployments.kv_transfer import largest_share, link_name, prompt_kv_b
 from sizing.evidence.error_factors import ErrorFactors
 from sizing.planning import assumptions, rules
 from sizing.planning.binding import Binding, Binds, saturated, smaller_units, smallest
-from sizing.planning.deployment import Metric, PlannedDeployment
+from sizing.planning.deployment import LatencyMetric, PlannedDeployment
 from sizing.planning.explain import Stated
 from sizing.planning.explain_disaggregated import explain_pools
 from sizing.planning.second_opinion import AGGREGATED_ONLY, no_opinion
@@ -178,7 +178,7 @@ class PlannedDisaggregated(PlannedDeployment[PoolPairs]):
             prefill_ms=float(times.alone_s[0]) * MS_PER_S,
         )
 
-    def percentile_s(self, metric: Metric, percentile: float) -> float:
+    def percentile_s(self, metric: LatencyMetric, percentile: float) -> float:
         """A percentile of a latency in seconds, of a request that passes both pools at the peak load."""
         of: Floats = getattr(self.state, metric)(percentile)
         return float(of[0, 0])

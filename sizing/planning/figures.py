@@ -14,7 +14,7 @@ from sizing.base.format import count, ms, rounded, with_noun
 from sizing.base.latency_and_cost import Latencies, Latency
 from sizing.base.result import Fix, PlanWarning
 from sizing.base.units import MS_PER_S
-from sizing.planning.deployment import Metric, PlannedDeployment
+from sizing.planning.deployment import LatencyMetric, PlannedDeployment
 from sizing.planning.spread import Spread
 from sizing.question.limits import LatencyLimits
 from sizing.question.understand import Question
@@ -26,7 +26,7 @@ from sizing.simulator.layout import E2E, ITL, TTFT
 from sizing.simulator.outcome import SimulationCounts
 from sizing.simulator.quantiles import counted, quantiles, sampled_quantile
 
-METRICS: Mapping[Metric, int] = MappingProxyType({"ttft_s": TTFT, "itl_s": ITL, "e2e_s": E2E})
+METRICS: Mapping[LatencyMetric, int] = MappingProxyType({"ttft_s": TTFT, "itl_s": ITL, "e2e_s": E2E})
 """Latencies as the load model calls them, and as the simulator does."""
 
 LIMITED = {TTFT: ("TTFT", "ttft_ms"), ITL: ("ITL", "itl_ms"), E2E: ("E2E", "e2e_ms")}
@@ -66,7 +66,7 @@ class AnalyticFigures:
             e2e_ms=_counted(self.outcome, E2E, self.percentile, analytic.e2e_ms),
         )
 
-    def at_percentile_ms(self, place: int) -> dict[Metric, float] | None:
+    def at_percentile_ms(self, place: int) -> dict[LatencyMetric, float] | None:
         """Latencies that were counted at the place of an alternative, in ms; None where it was not simulated."""
         outcome = self.decided.outcome_at(place)
         if outcome is None:

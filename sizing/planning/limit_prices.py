@@ -15,7 +15,7 @@ import numpy as np
 from sizing.base.format import ms, significant, usd
 from sizing.base.result import Fix, PlanWarning
 from sizing.base.units import HOURS_PER_MONTH, MS_PER_S
-from sizing.planning.deployment import Metric
+from sizing.planning.deployment import LatencyMetric
 from sizing.prices.cost import cheapest_option
 from sizing.question.limits import LatencyLimits
 from sizing.question.understand import Question
@@ -23,7 +23,7 @@ from sizing.queueing.capacity import capacity
 from sizing.search.aggregated import considers_aggregated
 from sizing.search.screen import Evaluated, all_offers, instances_needed, reserve_of
 
-LIMIT_NAMES: dict[Metric, str] = {"ttft_s": "TTFT", "itl_s": "ITL", "e2e_s": "E2E"}
+LIMIT_NAMES: dict[LatencyMetric, str] = {"ttft_s": "TTFT", "itl_s": "ITL", "e2e_s": "E2E"}
 """The limits by field, and what people call them."""
 
 COSTLY = 2.0
@@ -43,7 +43,7 @@ class LimitPrice:
     """A costly limit: ``loosened_s`` is the tightest of those tried that is none any more, infinite where all are, and
     ``usd_per_hour`` the cost then, by estimate; ``without_usd_per_hour`` without this limit."""
 
-    field: Metric
+    field: LatencyMetric
     limit_s: float
     loosened_s: float
     usd_per_hour: float

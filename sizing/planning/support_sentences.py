@@ -6,9 +6,9 @@ from types import MappingProxyType
 from sizing.catalog.engines import engines
 from sizing.catalog.gpu_families import generation_labels
 from sizing.catalog.precisions import precisions
-from sizing.catalog.support import BLOCK, Kind, Support
+from sizing.catalog.support import BLOCK, ReasonKind, Support
 
-STATEMENTS: Mapping[Kind, str] = MappingProxyType(
+STATEMENTS: Mapping[ReasonKind, str] = MappingProxyType(
     {
         "": "{engine}",
         "archived": "{label} is archived",
@@ -37,7 +37,7 @@ STATEMENTS: Mapping[Kind, str] = MappingProxyType(
 )
 """What each kind of reason states, without its source."""
 
-OF_THE_MODEL: frozenset[Kind] = frozenset({"heads", "layers", "dense", "experts_uneven"})
+OF_THE_MODEL: frozenset[ReasonKind] = frozenset({"heads", "layers", "dense", "experts_uneven"})
 """Kinds that follow from the model's own numbers by arithmetic: where these were read is no source for the layout."""
 
 

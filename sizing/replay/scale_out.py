@@ -47,7 +47,7 @@ def simulated_scale_out(
     share = question.limits.percentile / 100.0
 
     def at(counted: SimulationCounts, metric: int) -> float:
-        return quantile(counted.histogram[:, metric].sum(axis=0, dtype=np.int64), share) * MS_PER_S
+        return quantile(counted.histogram[metric].every_bin(), share) * MS_PER_S
 
     gaps = at(outcome, ITL)
     return ScaleOut(

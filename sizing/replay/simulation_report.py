@@ -13,7 +13,7 @@ from sizing.base.units import MS_PER_S, S_PER_MINUTE
 from sizing.base.version import ENGINE_VERSION
 from sizing.question.limits import LatencyLimits
 from sizing.replay.offered_load import OfferedLoad
-from sizing.replay.simulation_result import Distribution, Failure, SimulatedBins, SimulationResult, Verdict
+from sizing.replay.simulation_result import Distribution, Failure, RunVerdict, SimulatedBins, SimulationResult
 from sizing.replay.what_if import failure_in, failure_text
 from sizing.simulator.fleet import Fleet, SimulatedDeployment
 from sizing.simulator.layout import E2E, ITL, QUEUE, TTFT
@@ -93,7 +93,7 @@ def unstable(
 
 
 def _uncounted(
-    load: OfferedLoad, seed: int, facts: Simulated, *, answer: str, verdict: Verdict, stable_rps: float | None = None
+    load: OfferedLoad, seed: int, facts: Simulated, *, answer: str, verdict: RunVerdict, stable_rps: float | None = None
 ) -> SimulationResult:
     """A result without a latency; where ``stable_rps`` is known, requests came for the whole duration."""
     return SimulationResult(

@@ -10,7 +10,7 @@ from sizing.base.quantity import Estimate, Result, WithPercentiles, quantity
 if TYPE_CHECKING:
     import pandas as pd
 
-Verdict = Literal["stable", "unstable", "stopped", "infeasible"]
+RunVerdict = Literal["stable", "unstable", "stopped", "infeasible"]
 
 
 class Distribution(WithPercentiles):
@@ -134,7 +134,9 @@ class SimulationResult(Result):
     """A deployment under simulated traffic. Latencies are none unless the load can be carried."""
 
     answer: Annotated[str, quantity("Answer", help="The finding in one sentence.")]
-    verdict: Annotated[Verdict, quantity("Verdict", help="stable, unstable (the queue grows), stopped, or infeasible.")]
+    verdict: Annotated[
+        RunVerdict, quantity("Verdict", help="stable, unstable (the queue grows), stopped, or infeasible.")
+    ]
     deployment: Annotated[str, quantity("Deployment", help="What was simulated.")]
     instances: Annotated[
         int, quantity("Instances", "instances", "planned instances without spares", "Replicas that serve.")

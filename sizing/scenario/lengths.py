@@ -16,7 +16,7 @@ from sizing.base.format import stated
 from sizing.catalog.files import typed_rows
 from sizing.scenario.bounds import MAX_TOKENS
 
-Unit = Literal["tokens", "words", "characters", "pages"]
+LengthUnit = Literal["tokens", "words", "characters", "pages"]
 
 WORDS_PER_TOKEN = 0.75
 """Words in one English token (NVIDIA "LLM inference sizing", Mironov and Perez; OpenAI help centre, 4936856)."""
@@ -59,7 +59,7 @@ def languages() -> Mapping[str, LanguageRatio]:
 
 def to_tokens(
     amount: float,
-    unit: Unit,
+    unit: LengthUnit,
     *,
     words_per_token: float = WORDS_PER_TOKEN,
     chars_per_token: float = CHARS_PER_TOKEN,
@@ -83,7 +83,7 @@ def _units_per_token(unit: str, words_per_token: float, chars_per_token: float, 
     page = number_between("Words per page", words_per_page, *PER_PAGE)
     by_unit = {"tokens": 1.0, "words": words, "characters": chars, "pages": words / page}
     if unit not in by_unit:
-        raise UnknownName("length unit", str(unit), get_args(Unit))
+        raise UnknownName("length unit", str(unit), get_args(LengthUnit))
     return by_unit[unit]
 
 

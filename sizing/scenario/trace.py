@@ -246,8 +246,8 @@ class _Problems:
 
 def _frames(path: Path) -> Iterator[tuple[pd.DataFrame, bool]]:
     """Chunks with our column names, and whether times are in milliseconds."""
-    for found in frames_in(path, [*USAGES, *(name for names in NAMES.values() for name in names)]):
-        frame = _with_usage(found, path.name)
+    for chunk in frames_in(path, [*USAGES, *(name for names in NAMES.values() for name in names)]):
+        frame = _with_usage(chunk, path.name)
         by_lower = {str(c).strip().lower(): c for c in frame.columns}
         chosen = {own: next((by_lower[n] for n in names if n in by_lower), None) for own, names in NAMES.items()}
         missing = [own for own in ("timestamp", "input_tokens", "output_tokens") if chosen[own] is None]

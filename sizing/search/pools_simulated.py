@@ -43,7 +43,7 @@ from sizing.simulator.layout import (
 )
 from sizing.simulator.outcome import SimulationCounts
 from sizing.simulator.pool import MeasuredSpan, SimulatedFleet
-from sizing.simulator.quantiles import quantile
+from sizing.simulator.quantiles import quantiles
 from sizing.simulator.request_lengths import DrawnLengths, RequestLengths
 from sizing.simulator.run_length import HEAVIEST, IN_FLIGHT_ROUNDS, WARM_UP_SHARE
 from sizing.simulator.stability import stable_rps_of
@@ -302,8 +302,7 @@ def held(outcome: SimulationCounts, limits: LatencyLimits) -> bool:
     if finding(outcome, limits) == "met":
         return True
     limit_of = ((TTFT, limits.ttft_s), (ITL, limits.itl_s), (E2E, limits.e2e_s))
-    counts = outcome.histogram.sum(axis=0, dtype=np.int64)
-    return all(math.isinf(limit) or quantile(counts[metric], 1.0) <= limit for metric, limit in limit_of)
+    return all(math.isinf(limit) or quantiles(outcome, metric, [100.0])[0] <= limit for metric, limit in limit_of)
 
 
 def needed_pools(case: PoolsCase, guess: tuple[int, int], wins: Wins) -> NeededPools | None:

@@ -53,7 +53,7 @@ gain depends on the traffic, is worth it where it saves a tenth."""
 
 ANOTHERS_FORMAT = 1.3
 """For weights in the files of another engine (GGUF outside llama.cpp). Chosen as :data:`FOR_LITTLE_ROOM`: vLLM calls
-its reader highly experimental, SGLang publishes no benchmark of its own, and who names such a file has the engine."""
+its reader highly experimental, SGLang lists it without a word more, and who names such a file has its engine."""
 
 HARDLY_ROOM = 0.05
 """Share of GPU memory below which the KV cache may find no room at all: activations and graphs are known no better."""

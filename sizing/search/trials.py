@@ -71,7 +71,7 @@ BEYOND_DOUBT = 1.5
 """Over the heaviest load by the analytic stability limit, from which on that is sure to be exceeded: by simulation at
 most 25 % more is carried for ever (:data:`sizing.search.pools_refine.NEVER_MORE`)."""
 
-Finding = Literal["met", "broken", "unclear"]
+TrialFinding = Literal["met", "broken", "unclear"]
 
 _RUNS = KeptRuns()
 """The simulated runs that this process keeps, so that none is simulated twice."""
@@ -108,7 +108,7 @@ class Trial:
     """What was counted with some number of instances, and what it says of the limits."""
 
     outcome: SimulationCounts
-    finding: Finding
+    finding: TrialFinding
 
     @property
     def arrived(self) -> int:
@@ -151,13 +151,13 @@ def together(routing: Routing, instances: int) -> int:
     return min(instances, MOST_TOGETHER) if routing in BY_LOAD else 1
 
 
-def finding(outcome: SimulationCounts, limits: LatencyLimits, z: float = TWO_SIDED_95) -> Finding:
+def finding(outcome: SimulationCounts, limits: LatencyLimits, z: float = TWO_SIDED_95) -> TrialFinding:
     """Whether the share of requests within every limit is surely enough, surely not for one, or neither.
 
     The share required is the asked percentile. It is surely reached, or surely missed, when the whole Monte-Carlo
     interval of the counted share (``z`` standard errors to either side) lies on one side of it.
     """
-    result: Finding = "met"
+    result: TrialFinding = "met"
     for metric, limit in limited(limits):
         if not counted(outcome, metric).any():
             continue

@@ -133,9 +133,10 @@ class _BurstClock:
 
 def requests(time: Floats, lengths: Floats) -> Floats:
     """A chunk (9, M) from times and rows prompt, output, cached, group; nothing has started yet."""
-    chunk = np.full((len(CHUNK_FIELDS), len(time)), -1.0)
+    chunk = np.empty((len(CHUNK_FIELDS), len(time)))
     chunk[TIME_ROW] = chunk[ARRIVED_ROW] = time
     chunk[PROMPT_ROW:STARTED_ROW] = lengths
+    chunk[STARTED_ROW:] = -1.0
     return chunk
 
 

@@ -1,7 +1,7 @@
 """Feeding a stream of requests to a fleet or to pools of prefill and decode, chunk by chunk."""
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from functools import reduce
 from typing import Any
 
@@ -16,11 +16,16 @@ from sizing.simulator.layout import (
     CACHED_ROW,
     CHUNK_FIELDS,
     FIRST_ROW,
+    HIGHEST_BIN,
+    LOWEST_BIN,
+    METRICS,
     PROMPT_ROW,
     RECORD,
+    SUM_COLUMNS,
     TIME_ROW,
+    World,
 )
-from sizing.simulator.outcome import SimulationCounts
+from sizing.simulator.outcome import BinCounts, SimulationCounts
 from sizing.simulator.pool import MeasuredSpan, SimulatedFleet
 from sizing.simulator.window import Tally
 
@@ -137,6 +142,16 @@ def drive(
     return _outcome(line, measurement, waiting, in_system, peak, overwhelmed, stopped)
 
 
+def _bin_counts(worlds: Sequence[World], metric: int) -> BinCounts:
+    """What all pools counted of a latency."""
+    first = int(min(w.sums[:, LOWEST_BIN + metric].min() for w in worlds))
+    last = int(max(w.sums[:, HIGHEST_BIN + metric].max() for w in worlds))
+    counts = reduce(np.add, [w.histogram[:, metric, first : last + 1] for w in worlds])
+    narrow = counts.astype(np.min_scalar_type(int(counts.max(initial=0))))
+    narrow.flags.writeable = False  # outcomes are kept and shared
+    return BinCounts(first=first, counts=narrow)
+
+
 def _outcome(
     line: _Line,
     measurement: MeasuredSpan,
@@ -147,12 +162,13 @@ def _outcome(
     stopped: float | None,
 ) -> SimulationCounts:
     worlds = [p.world for p in line.pools]
+    sums = reduce(np.add, [w.sums for w in worlds])
     series = reduce(np.add, [w.series for w in worlds])
     if len(worlds) == 2:  # requests come in once
         series[:, ARRIVED] = worlds[0].series[:, ARRIVED]
     return SimulationCounts(
-        histogram=reduce(np.add, [w.histogram for w in worlds]),
-        sums=reduce(np.add, [w.sums for w in worlds]),
+        histogram=tuple(_bin_counts(worlds, metric) for metric in range(METRICS)),
+        sums=sums[:, :SUM_COLUMNS],
         series=series[:-1],
         bin_s=measurement.bin_s,
         horizon_s=measurement.horizon_s,

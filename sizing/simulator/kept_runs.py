@@ -9,11 +9,7 @@ from __future__ import annotations
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
-from dataclasses import dataclass, replace
 from functools import partial
-
-import numpy as np
-from numpy.typing import NDArray
 
 from sizing.simulator import run_length
 from sizing.simulator.arrivals import Arrivals
@@ -26,36 +22,12 @@ KEPT_RUNS = 256
 """Runs kept, some 0.1 MB each. Chosen: moving every input of a scenario to both ends takes 30 to 200."""
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
-class _Kept:
-    """An outcome whose histogram, 2 MB of mostly zeros, holds only the ``cells`` of a batch in which any counted
-    something, in as few bytes as hold the counts; ``shape`` is that of the whole."""
-
-    outcome: SimulationCounts
-    shape: tuple[int, ...]
-    cells: NDArray[np.uint32]
-
-    @classmethod
-    def of(cls, outcome: SimulationCounts) -> _Kept:
-        batches = outcome.histogram.reshape(len(outcome.histogram), -1)
-        cells = np.flatnonzero(np.bitwise_or.reduce(batches, axis=0)).astype(np.uint32)
-        counts = batches[:, cells]
-        narrow = counts.astype(np.min_scalar_type(int(counts.max(initial=0))))
-        return cls(outcome=replace(outcome, histogram=narrow), shape=outcome.histogram.shape, cells=cells)
-
-    def whole(self) -> SimulationCounts:
-        """The outcome as it was counted."""
-        histogram = np.zeros(self.shape, dtype=np.uint32)
-        histogram.reshape(self.shape[0], -1)[:, self.cells] = self.outcome.histogram
-        return replace(self.outcome, histogram=histogram)
-
-
 class KeptRuns:
     """The runs used last, ``most`` of them; safe to use from several threads."""
 
     def __init__(self, most: int = KEPT_RUNS) -> None:
         self._most, self._lock = most, threading.Lock()
-        self._runs: OrderedDict[Hashable, _Kept] = OrderedDict()
+        self._runs: OrderedDict[Hashable, SimulationCounts] = OrderedDict()
 
     def run(
         self,
@@ -85,20 +57,20 @@ class KeptRuns:
         A run that the work allowed has cut short is not kept.
         """
         known = self._known(key)
-        if known is not None and known.outcome.events < most_events:
-            return known.whole()
+        if known is not None and known.events < most_events:
+            return known
         outcome = simulate(most_events)
         if not outcome.exhausted:
-            self._keep(key, _Kept.of(outcome))
+            self._keep(key, outcome)
         return outcome
 
-    def _known(self, key: Hashable) -> _Kept | None:
+    def _known(self, key: Hashable) -> SimulationCounts | None:
         with self._lock:
             if key in self._runs:
                 self._runs.move_to_end(key)
             return self._runs.get(key)
 
-    def _keep(self, key: Hashable, kept: _Kept) -> None:
+    def _keep(self, key: Hashable, kept: SimulationCounts) -> None:
         with self._lock:
             self._runs[key] = kept
             while len(self._runs) > self._most:

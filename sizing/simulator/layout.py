@@ -34,6 +34,9 @@ COUNTED, GOOD, FIRST_SUM, FIRST_COUNT = 0, 1, 2, 2 + METRICS
 """Columns of the sums of a batch: requests, those within every limit, then sum and number of each latency."""
 SUM_COLUMNS = 2 + 2 * METRICS
 """Columns of the sums of a batch: two of requests, two of each latency."""
+LOWEST_BIN, HIGHEST_BIN, TALLY_COLUMNS = SUM_COLUMNS, SUM_COLUMNS + METRICS, SUM_COLUMNS + 2 * METRICS
+"""Columns behind the sums, and how many there are with them: of each latency the first and the last bin of its
+histogram in which anything was counted, so that nobody has to look for them in 2 MB of zeros."""
 
 FINISH_STEP, SEQUENCE, SCRATCH, BEGUN = range(4)
 """Rows of a replica's heap: the step in which a sequence finishes and its row, rows of prompts that end in the running
@@ -155,7 +158,7 @@ class World(NamedTuple):
     of rows, matrix times, pipeline lags, the part of matrix times that is a rank's own, and what the fullest rank
     carries of 0.. prompts; ``heap`` (N, 4, S + 1): rows as above, prompts begun in order of admission and at most one
     per rank; ``seen`` (N, groups): when a replica last served a prefix; ``histogram`` (batches, metrics, bins);
-    ``sums`` (batches, columns); ``series`` (bins + 1, columns).
+    ``sums`` (batches, :data:`TALLY_COLUMNS`); ``series`` (bins + 1, columns).
     It goes by value from function to function: two arrays more made the simulation take four times as long.
     """
 

@@ -152,19 +152,25 @@ def _world(fleet: Fleet, measurement: MeasuredSpan, role: int) -> World:
         heap=np.zeros((count, 4, max(most + 1, *(k.grid.ranks for k in kinds))), np.int64),
         seen=np.full((count, fleet.prefix_groups), -np.inf),
         histogram=np.zeros((BATCHES, METRICS, BINS), np.uint32),
-        sums=np.zeros((BATCHES, layout.SUM_COLUMNS)),
+        sums=_nothing_counted(),
         series=np.zeros((measurement.bins + 1, len(layout.SERIES))),
         records=np.zeros(0, layout.RECORD),
     )
 
 
+def _nothing_counted() -> Floats:
+    sums = np.zeros((BATCHES, layout.TALLY_COLUMNS))
+    sums[:, layout.LOWEST_BIN : layout.HIGHEST_BIN] = BINS
+    return sums
+
+
 def _replicas(fleet: Fleet, kinds: Sequence[Replica], role: int) -> NDArray[Any]:
-    rows = np.zeros(len(fleet.replicas), layout.REPLICA)
+    rows = np.zeros(len(kinds), layout.REPLICA)
     rows["up"], rows["back"] = 1, np.inf
     rows["head"] = rows["tail"] = rows["newest"] = NONE
-    for row, replica in zip(rows, fleet.replicas, strict=True):
+    for k, (row, replica) in enumerate(zip(rows, kinds, strict=True)):
         grid, speculation = replica.grid, replica.speculation
-        row["kind"], row["weight"], row["role"] = kinds.index(replica), replica.weight, role
+        row["kind"], row["weight"], row["role"] = k, replica.weight, role
         row["max_sequences"], row["static"] = replica.max_sequences, replica.static_batching
         row["reserve"] = (replica.reserve_output or replica.static_batching) and role == layout.WHOLE
         promises = replica.promises if role == layout.WHOLE else NO_PROMISES
@@ -178,7 +184,8 @@ def _replicas(fleet: Fleet, kinds: Sequence[Replica], role: int) -> NDArray[Any]
         row["full_pair_s"], row["sliding_pair_s"], row["window"] = grid.full_pair_s, grid.sliding_pair_s, grid.window
         row["token_s"] = grid.token_s
         row["queue_limit"] = UNLIMITED if replica.queue_limit is None else replica.queue_limit
-    return rows
+    place = {replica: k for k, replica in enumerate(kinds)}
+    return rows[[place[replica] for replica in fleet.replicas]]
 
 
 def _state(fleet: Fleet, measurement: MeasuredSpan) -> NDArray[Any]:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from sizing.base.arrays import Counts, Floats
 from sizing.base.units import TWO_SIDED_80, TWO_SIDED_95
 from sizing.simulator.layout import BIN_RATIO, BINS, COUNTED, FIRST_COUNT, FIRST_SUM, GOOD, SMALLEST_S
-from sizing.simulator.outcome import SimulationCounts
+from sizing.simulator.outcome import BinCounts, SimulationCounts
 
 DECIDING_80 = round(TWO_SIDED_80, 4)
 """Half width of the 80 % interval that decides whether a limit holds once no more requests are simulated."""
@@ -49,7 +49,7 @@ def quantile(counts: NDArray[np.integer], share: float) -> float:
 
 def quantiles(outcome: SimulationCounts, metric: int, percents: Iterable[float]) -> list[float]:
     """Percentiles alone: a fraction of the time of :func:`sampled_quantile`."""
-    counts = _over_batches(outcome.histogram[:, metric])
+    counts = outcome.histogram[metric].every_bin()
     return [quantile(counts, percent / 100.0) for percent in percents]
 
 
@@ -60,15 +60,15 @@ def sampled_quantile(outcome: SimulationCounts, metric: int, percent: float) -> 
     (which sees that successive requests resemble each other) and the binomial one; the interval is read off the
     histogram at share +- 1.96 errors. Source: batch means for quantiles (Seila, 1982; Asmussen and Glynn, 2007).
     """
-    batches = outcome.histogram[:, metric]
-    counts = _over_batches(batches)
+    bins = outcome.histogram[metric]
+    counts = bins.every_bin()
     total, share = int(counts.sum()), percent / 100.0
     value = quantile(counts, share)
     if total == 0:
         return Sampled(value=value, low=value, high=value)
     cumulative = np.cumsum(counts)
     k = int(np.searchsorted(cumulative, share * total))
-    error = max(_batch_error(batches, k), math.sqrt(share * (1.0 - share) / total))
+    error = max(_batch_error(bins, k), math.sqrt(share * (1.0 - share) / total))
     high = share + TWO_SIDED_95 * error
     return Sampled(
         value=value,
@@ -83,13 +83,13 @@ def sampled_share(outcome: SimulationCounts, metric: int, seconds: float, z: flo
     Standard error: the larger of the scatter between batches and the binomial one, the latter as if one more request
     lay on the other side, so that it is never 0. Source: batch means, as for :func:`sampled_quantile`.
     """
-    batches, size = outcome.histogram[:, metric], counted(outcome, metric)
+    bins, size = outcome.histogram[metric], counted(outcome, metric)
     total = float(size.sum())
     if total == 0:
         return Sampled(value=float("nan"), low=float("nan"), high=float("nan"))
     at = math.log(max(seconds, SMALLEST_S) / SMALLEST_S) / math.log(BIN_RATIO)
     k, inside = min(int(at), BINS - 2), at - int(at)
-    below = _of_each_batch(batches[:, : k + 1]) + inside * batches[:, k + 1]
+    below = _up_to(bins, k) + inside * _of_each_batch(bins.counts[:, _places(bins, k + 1)])
     value = float(below.sum() / total)
     share = min(max(value, 1.0 / (total + 1.0)), total / (total + 1.0))
     error = max(_scatter(below, size), math.sqrt(share * (1.0 - share) / total))
@@ -101,19 +101,24 @@ def counted(outcome: SimulationCounts, metric: int) -> Floats:
     return outcome.sums[:, FIRST_COUNT + metric]
 
 
-def _batch_error(batches: NDArray[np.uint32], k: int) -> float:
+def _batch_error(bins: BinCounts, k: int) -> float:
     """Standard error of the share of requests in bins up to ``k``, from its scatter between batches."""
-    return _scatter(_of_each_batch(batches[:, : k + 1]), _of_each_batch(batches))
+    return _scatter(_up_to(bins, k), _of_each_batch(bins.counts))
 
 
-def _of_each_batch(batches: NDArray[np.uint32]) -> Counts:
+def _up_to(bins: BinCounts, k: int) -> Counts:
+    """Requests of each batch in bins up to ``k``, (batches,)."""
+    return _of_each_batch(bins.counts[:, : max(k + 1 - bins.first, 0)])
+
+
+def _places(bins: BinCounts, k: int) -> slice:
+    """Where the bin ``k`` is among those kept: nowhere, if nothing was counted there."""
+    return slice(max(k - bins.first, 0), max(k + 1 - bins.first, 0))
+
+
+def _of_each_batch(batches: NDArray[np.unsignedinteger[Any]]) -> Counts:
     """Requests of each batch, (batches,)."""
     return np.asarray(batches.sum(axis=1, dtype=np.uint32), dtype=np.int64)  # every bin converted: 4 times as long
-
-
-def _over_batches(batches: NDArray[np.uint32]) -> Counts:
-    """Requests in each bin, (bins,)."""
-    return np.asarray(batches.sum(axis=0, dtype=np.uint32), dtype=np.int64)
 
 
 def _scatter(below: NDArray[Any], size: NDArray[Any]) -> float:

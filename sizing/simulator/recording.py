@@ -21,8 +21,10 @@ from sizing.simulator.layout import (
     FIRST_SUM,
     FIRST_TOKENS,
     GOOD,
+    HIGHEST_BIN,
     ITL,
     KV_S,
+    LOWEST_BIN,
     NONE,
     OUTPUT_TOKENS,
     QUEUE,
@@ -89,7 +91,10 @@ def bin_at(series: Floats, width: float, time: float) -> int:
 
 @compiled
 def _tally(histogram: NDArray[np.uint32], sums: Floats, metric: int, seconds: float) -> None:
-    histogram[metric, bin_of(seconds)] += 1
+    k = bin_of(seconds)
+    histogram[metric, k] += 1
+    sums[LOWEST_BIN + metric] = min(sums[LOWEST_BIN + metric], k)
+    sums[HIGHEST_BIN + metric] = max(sums[HIGHEST_BIN + metric], k)
     sums[FIRST_SUM + metric] += seconds
     sums[FIRST_COUNT + metric] += 1.0
 

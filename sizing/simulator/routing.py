@@ -60,8 +60,8 @@ def least_loaded(world: World, time: float) -> int:
     count = world.replicas.shape[0]
     start, best, least = world.state[0].turn % count, NONE, math.inf
     world.state[0].turn += 1
-    for i in range(count):
-        r = (start + i) % count
+    for i in range(start, start + count):
+        r = i - count if i >= count else i  # a division of whole numbers takes as long as the rest of this loop
         if world.replicas[r].up == 1:
             load = pressure_of(world, r, time) / world.replicas[r].weight
             if load < least:

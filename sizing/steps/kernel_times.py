@@ -65,7 +65,7 @@ class ShapeTimes:
         return np.where(known, of_units[candidates.unit, tp, ep, dp], -1)
 
     def context_share(self, candidates: Candidates) -> Floats:
-        """At which share of its context the step of every candidate is read, (C,)."""
+        """The share of its context at which the step of every candidate is read, (C,)."""
         of_units = candidates.per_unit(("KV of kernels", self.key), lambda u: np.array(self._read_as(u)[1]))
         return np.asarray(of_units[candidates.unit], dtype=np.float64)
 
@@ -148,7 +148,7 @@ def shape_key(model: Model) -> str:
 
 
 def layout_key(row: Configuration) -> LayoutKey:
-    """Under which GPU, engine and formats a configuration stands in the file."""
+    """The GPU, engine and formats under which a configuration stands in the file."""
     measured = measured_as(row.precision.id)
     return row.gpu.id if not row.gpu.custom else "", row.engine.kernel_tables or "", measured, row.kv_precision
 

@@ -104,7 +104,7 @@ class Mixture:
         return f"{kernel_name()} and {self.base.source}"
 
     def of_year(self, software_year: float) -> Mixture:
-        """With software of another year."""
+        """The same step times with software of another year."""
         return replace(self, base=replace(self.base, software_year=software_year))
 
     def mixed(self, model: Model, candidates: Candidates, traffic: Traffic, concurrency: Floats) -> Mixed:

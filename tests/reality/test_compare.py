@@ -10,7 +10,7 @@ from collectors.prometheus.histograms import HistogramQuantiles
 from collectors.reading.observation import MissingQuantity, State
 from reality.answer import as_text
 from reality.compare import compare, planned_of
-from reality.result import DeployedFacts, Interval, PerformanceRow, RealityComparison, TrafficRow, Verdict
+from reality.result import DeployedFacts, FigureVerdict, Interval, PerformanceRow, RealityComparison, TrafficRow
 from reality.verdict import tolerated, verdict
 from sizing.base.quantity import Result
 from tests.golden import Golden
@@ -231,7 +231,7 @@ def test_tpot_is_never_compared_with_single_gaps() -> None:
         ((None, None, None), (1, 1, 1), "cannot_judge"),
     ],
 )
-def test_verdicts(expected: tuple[float, ...], measured: tuple[float, ...], said: Verdict) -> None:
+def test_verdicts(expected: tuple[float, ...], measured: tuple[float, ...], said: FigureVerdict) -> None:
     def interval(ends: tuple[float, ...]) -> Interval:
         return Interval(value=ends[0], low=ends[1], high=ends[2])
 

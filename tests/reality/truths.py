@@ -17,7 +17,7 @@ from collectors.reading.observation import Observation, State, unknown_distribut
 from collectors.reading.remarks import RemarkKind, remark
 from collectors.vocabulary import engine_vocabularies
 from reality.compare import Planned, compare_source, planned_of
-from reality.result import RealityComparison, Verdict
+from reality.result import FigureVerdict, RealityComparison
 from sizing.planning.answered import Answer
 from sizing.question.understand import understand
 from sizing.scenario.file import load_scenario
@@ -26,7 +26,7 @@ from sizing.search.replicas import as_replica, lengths_of
 from sizing.simulator.arrivals import Arrivals
 from sizing.simulator.drive import drive
 from sizing.simulator.fleet import Fleet
-from sizing.simulator.layout import BIN_RATIO, E2E, ITL, QUEUE, SMALLEST_S, TTFT
+from sizing.simulator.layout import BIN_RATIO, BINS, E2E, ITL, QUEUE, SMALLEST_S, TTFT
 from sizing.simulator.outcome import SimulationCounts
 from sizing.simulator.pool import MeasuredSpan
 
@@ -120,9 +120,7 @@ def in_buckets(values: np.ndarray, weights: np.ndarray, edges: Sequence[float]) 
 def latencies_of(outcome: SimulationCounts, replicas: int) -> dict[str, HistogramQuantiles]:
     """The latencies of a simulation as an engine's histograms would show them for so many replicas."""
     buckets = engine_vocabularies()["vllm"].buckets
-    middles = np.concatenate(
-        [[SMALLEST_S / 2], SMALLEST_S * BIN_RATIO ** (np.arange(outcome.histogram.shape[2] - 1) + 0.5)]
-    )
+    middles = np.concatenate([[SMALLEST_S / 2], SMALLEST_S * BIN_RATIO ** (np.arange(BINS - 1) + 0.5)])
     found = {}
     for name, metric, edges in (
         ("ttft_ms", TTFT, "ttft"),
@@ -130,7 +128,7 @@ def latencies_of(outcome: SimulationCounts, replicas: int) -> dict[str, Histogra
         ("e2e_ms", E2E, "e2e"),
         ("queue_ms", QUEUE, "e2e"),
     ):
-        counts = outcome.histogram[:, metric].sum(axis=0).astype(float) * replicas
+        counts = outcome.histogram[metric].every_bin().astype(float) * replicas
         found[name] = in_buckets(middles * 1e3, counts, [edge * 1e3 for edge in buckets[edges]])
     return found
 
@@ -196,6 +194,6 @@ def demo(hour: float, hours: float = 0.3, window_s: float | None = None, replica
     return compare_source(Answer(understand(asked), plan), source, backend=feed.backend, clock=lambda: NOW)
 
 
-def verdicts(found: RealityComparison) -> dict[str, Verdict]:
+def verdicts(found: RealityComparison) -> dict[str, FigureVerdict]:
     traffic = {row.key: row.verdict for row in found.traffic}
     return traffic | {row.key: row.verdict for row in found.performance}

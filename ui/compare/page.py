@@ -68,7 +68,7 @@ def draw() -> None:
 
 
 def _presented(answer: FormAnswer, *, dark: bool) -> None:
-    """For a projector: what drives the differences, and the charts."""
+    """Draw for a projector: what drives the differences, and the charts."""
     currency = chosen_currency()
     chosen = chosen_columns([*every_column(answer), *kept_scenarios()])
     comparison = _compared(answer, chosen, currency)

@@ -8,7 +8,7 @@ import pandas as pd
 import streamlit as st
 
 from collectors.prices import hunt
-from collectors.prices.offers import Fetch, Offer, ProviderOffers, Reason, offers_of
+from collectors.prices.offers import Fetch, NoOffersReason, Offer, ProviderOffers, offers_of
 from sharing.form.problems import sentence
 from sizing.base.errors import SizingError
 from sizing.base.format import counted
@@ -45,7 +45,7 @@ NOBODY = "No provider answered: the prices above are those of the catalogue."
 
 EARLIER = "The offers below are those of the last time that providers answered, {day}."
 
-WHY: dict[Reason, str] = {
+WHY: dict[NoOffersReason, str] = {
     "not_installed": "The package for live prices is not installed: pip install -r requirements-prices.txt.",
     "offline": "No provider can be reached from here: the prices above are those of the catalogue.",
     "too_slow": f"No provider answered within {WITHIN_S:.0f} seconds: the prices above are those of the catalogue.",

@@ -8,7 +8,7 @@ from typing import TypeVar
 
 import streamlit as st
 
-from sizing.explore.frontier import OperatingPoints, Split
+from sizing.explore.frontier import FrontierSplit, OperatingPoints
 from sizing.explore.inverse import Pushed, Served
 from sizing.explore.load_band import LoadBand
 from sizing.explore.measured_points import MeasuredPoint, measured_points
@@ -43,7 +43,7 @@ def _of_plan(of: Computation[T], doing: str, scenario_json: str, *further: Hasha
         return computed(of, (scenario_json, *further), tell, taken=(scenario_json, plan, *further))
 
 
-def points_of(scenario_json: str, x: XAxis, y: YAxis, gpus: tuple[str, ...], split: Split) -> OperatingPoints:
+def points_of(scenario_json: str, x: XAxis, y: YAxis, gpus: tuple[str, ...], split: FrontierSplit) -> OperatingPoints:
     """Latency against throughput, with the plan's own deployment at its load."""
     return _of_plan(_FRONTIER, "Working out the frontier", scenario_json, x, y, gpus, split)
 

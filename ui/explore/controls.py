@@ -6,7 +6,7 @@ import streamlit as st
 
 from sharing.form.choices import gpu_names
 from sharing.form.read import OWN_GPU
-from sizing.explore.frontier import Split
+from sizing.explore.frontier import FrontierSplit
 from sizing.explore.operating_point import XAxis, YAxis
 from sizing.planning.answered import Answer
 from sizing.scenario.schema import Scenario
@@ -24,7 +24,12 @@ Y_LABELS: dict[YAxis, str] = {
     "usd_per_million_output_tokens_at_full_load": "USD at full load",
     "output_tokens_per_s_per_kw": "Rate per kW",
 }
-SPLIT_LABELS: dict[Split, str] = {"none": "Best", "width": "Precision", "engine": "Engine", "serving": "Serving"}
+SPLIT_LABELS: dict[FrontierSplit, str] = {
+    "none": "Best",
+    "width": "Precision",
+    "engine": "Engine",
+    "serving": "Serving",
+}
 RANGE_LABELS = {"plan": "Plan", "all": "All", "none": "None"}
 
 
@@ -35,7 +40,7 @@ class FrontierView:
     x: XAxis
     y: YAxis
     gpus: tuple[str, ...]
-    split: Split
+    split: FrontierSplit
     ranges: tuple[str, ...]
 
 

@@ -9,7 +9,7 @@ import plotly.graph_objects as go
 
 from reality.answer import percent_of, range_of, short_label, shown
 from reality.labels import NAMES_ITS_UNIT, SHARE_OF_PROMPT
-from reality.result import VERDICT_WORDS, Interval, PerformanceRow, RealityComparison, TrafficRow, Verdict
+from reality.result import VERDICT_WORDS, FigureVerdict, Interval, PerformanceRow, RealityComparison, TrafficRow
 from ui.figures.template import INK, NEUTRAL, alpha, axis, layout, message, palette
 from ui.format import known
 
@@ -22,7 +22,7 @@ REASON = "Why, or what to know"
 
 _ROW_PX, _FRAME_PX = 25, 130
 """Height of a row, and of what stands around the rows. Chosen: a line of text with room to point at it."""
-_LOOKS: dict[Verdict, tuple[int | None, str]] = {
+_LOOKS: dict[FigureVerdict, tuple[int | None, str]] = {
     "within": (0, "circle"),
     "higher": (1, "triangle-right"),
     "lower": (3, "triangle-left"),
@@ -101,7 +101,9 @@ def _bands(rows: Sequence[PerformanceRow], names: list[str], colour: str) -> dic
     }
 
 
-def _points(rows: Sequence[PerformanceRow], names: list[str], verdict: Verdict, *, dark: bool) -> list[dict[str, Any]]:
+def _points(
+    rows: Sequence[PerformanceRow], names: list[str], verdict: FigureVerdict, *, dark: bool
+) -> list[dict[str, Any]]:
     kept = [(row, name) for row, name in zip(rows, names, strict=True) if row.verdict == verdict]
     if not kept:
         return []

@@ -21,7 +21,7 @@ from streamlit.runtime.stats import ACTIVE_SESSIONS_FAMILY, GaugeStat
 from ui.gate.first_run import whole_at_first
 from ui.gate.headers import secured
 from ui.gate.names import is_allowed
-from ui.gate.serving import Serving
+from ui.gate.serving import ServerSetup
 from ui.gate.sessions import OpenSockets, address_of, asks_for_a_page, opens_a_session
 from ui.gate.uploads import UploadRefused, Uploads, kept_bytes, session_of
 from ui.observed.figures import PATH, REFUSED, exposed
@@ -45,7 +45,7 @@ def is_passed_by() -> bool:
 class Gate:
     """The middleware; ``serving`` says how this server is set up."""
 
-    def __init__(self, app: ASGIApp, *, serving: Serving) -> None:
+    def __init__(self, app: ASGIApp, *, serving: ServerSetup) -> None:
         global _in_place
         _in_place = True
         self._app, self._serving = app, serving

@@ -19,7 +19,7 @@ Streamlit keeps it for 30 days."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class Serving:
+class ServerSetup:
     """Names that the server answers for, whether browsers reach it by TLS, and its settings."""
 
     names: frozenset[str]
@@ -41,7 +41,7 @@ def _minutes_in(file: Path, changed_at: int) -> float | None:
     return read_rules(file).session_minutes
 
 
-def serving() -> Serving:
+def serving() -> ServerSetup:
     """How this process is set up. Raises InvalidSettings, for a set-up that would open everything to others as well."""
     settings = read_settings()
     redirect = urlsplit(redirect_uri())
@@ -49,7 +49,7 @@ def serving() -> Serving:
     if not asks_for_login():
         _refuse_carelessness(str(st.get_option("server.address") or "0.0.0.0"), settings)
     by_tls = redirect.scheme == "https" or bool(st.get_option("server.sslCertFile"))
-    return Serving(names=frozenset(names), by_tls=by_tls, settings=settings)
+    return ServerSetup(names=frozenset(names), by_tls=by_tls, settings=settings)
 
 
 def redirect_uri() -> str:

@@ -26,7 +26,7 @@ class OpenSockets:
 
     @classmethod
     def within(cls, settings: Settings) -> OpenSockets:
-        """With the limits of the settings."""
+        """A count with the limits of the settings."""
         return cls(in_all=settings.sessions, per_address=settings.sessions_per_address)
 
     def refusal(self, address: str) -> UploadRefused | None:

@@ -67,7 +67,7 @@ class Uploads:
 
     @classmethod
     def within(cls, settings: Settings) -> Uploads:
-        """With the limits of the settings."""
+        """Uploads with the limits of the settings."""
         return cls(per_session=settings.upload_mb * MB, in_all=settings.uploads_mb * MB)
 
     def begin(self, session: str, announced: bytes | None) -> UploadRefused | object:

@@ -137,7 +137,7 @@ def _questions(scenario: Scenario) -> ExportRequest:
 
 
 def _people() -> tuple[str, str]:
-    """For whom the report is, and who makes it."""
+    """Ask for whom the report is, and who makes it."""
     customer = st.text_input(
         "For",
         value=str(st.session_state.get("save_customer", "")),

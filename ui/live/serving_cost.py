@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 import pandas as pd
 import streamlit as st
 
-from collectors.questions.serving_cost import Basis, CostOn, ServingCost
+from collectors.questions.serving_cost import CostBasis, CostOn, ServingCost
 from collectors.reading.observation import Observation
 from reality.money import (
     PlannedCost,
@@ -28,8 +28,8 @@ from ui.format import as_markdown, known
 from ui.live.planned import PlannedQuantities
 from ui.sources.known import KnownSource
 
-BASES: Mapping[Basis, str] = {"allocation": "Allocation", "usage": "Usage"}
-MEANS: Mapping[Basis, str] = {
+BASES: Mapping[CostBasis, str] = {"allocation": "Allocation", "usage": "Usage"}
+MEANS: Mapping[CostBasis, str] = {
     "allocation": "everything provisioned, idle and shared parts included",
     "usage": "what requests consumed",
 }

@@ -117,7 +117,7 @@ def table(entries: tuple[LibraryEntry, ...], currency: Currency = DOLLARS) -> pd
 
 
 def _rounded(usd: float | None, currency: Currency) -> float | None:
-    """To three digits, as the answer has it."""
+    """A number to three digits, as the answer has it."""
     return None if usd is None else known(currency.of(usd))
 
 

@@ -112,7 +112,7 @@ def _as_cell(value: Any) -> str:
 
 
 def _as_number(value: Any) -> str:
-    """With separators and the digits that it has; empty where it is unknown."""
+    """A number with separators and the digits that it has; empty where it is unknown."""
     return "" if pd.isna(value) else f"{value:,.10g}"
 
 

@@ -122,7 +122,7 @@ class DemoConnection:
 
 
 class TooManyTyped(SourceError):
-    """As many typed sources are open as this server allows."""
+    """Raised where as many typed sources are open as this server allows."""
 
 
 def is_alive(session: str) -> bool:

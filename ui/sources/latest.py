@@ -111,7 +111,7 @@ class Latest:
             return any(entry.future is not None for entry in self._entries.values())
 
     def wait_for_all(self, timeout_s: float) -> None:
-        """Until what is under way now is answered, at most ``timeout_s``."""
+        """Wait until what is under way now is answered, at most ``timeout_s``."""
         with self._lock:
             under_way = [entry.future for entry in self._entries.values() if entry.future is not None]
         wait(under_way, timeout=timeout_s)

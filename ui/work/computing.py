@@ -13,7 +13,7 @@ from sizing.base.result import Plan
 from sizing.scenario.schema import Scenario
 
 if TYPE_CHECKING:  # loaded by the first question that needs it
-    from sizing.explore.frontier import OperatingPoints, Split
+    from sizing.explore.frontier import FrontierSplit, OperatingPoints
     from sizing.explore.inverse import Pushed, Served
     from sizing.explore.length_map import LengthCell, RowOf
     from sizing.explore.load_band import LoadBand
@@ -38,7 +38,9 @@ def planned(scenario_json: str, brief: bool) -> Plan:
     return plan(_scenario(scenario_json), alternatives=0 if brief else ALTERNATIVES, brief=brief)
 
 
-def frontier(scenario_json: str, plan: Plan, x: XAxis, y: YAxis, gpus: Sequence[str], split: Split) -> OperatingPoints:
+def frontier(
+    scenario_json: str, plan: Plan, x: XAxis, y: YAxis, gpus: Sequence[str], split: FrontierSplit
+) -> OperatingPoints:
     """Latency against throughput, with the plan's own deployment at its load. Raises SizingError."""
     from sizing.explore.frontier import operating_points
 

@@ -85,7 +85,7 @@ class Turns(Generic[Item]):
         return min((self._place_of(session, item) for session in sessions), default=0)
 
     def _place_of(self, session: Hashable, item: Item) -> int:
-        """In the round of each session's first, then of their second, and so on."""
+        """The place of a thing: among the first of each session, then of their second, and so on."""
         sessions = list(self._waiting)
         position, turn = sessions.index(session), self._waiting[session].index(item)
         before = sum(min(len(self._waiting[other]), turn + 1) for other in sessions[:position])

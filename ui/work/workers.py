@@ -27,7 +27,7 @@ LOOK_S = 0.2
 _SHARE, _STOP = 0, 1
 """Places of the numbers that both processes see: the share done, written by the worker; 1.0: it is to stop."""
 _SHARED: list[Any] = []
-"""In a worker these numbers, in any other process nothing."""
+"""The numbers that a worker shares with the pages' process; empty in any other process."""
 
 _QUOTA = Path("/sys/fs/cgroup/cpu.max")
 """What a container may use of the processors: microseconds in a period, or "max". Source: kernel.org, cgroup-v2."""

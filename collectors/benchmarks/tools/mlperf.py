@@ -78,9 +78,9 @@ def _load(fields: Fields) -> BenchmarkLoad:
     if scenario == "Offline":
         return BenchmarkLoad(mode="offline")
     if scenario in ("Server", "Interactive"):
-        asked, sent = fields.number("target_qps"), fields.number("Scheduled samples per second")
-        note = () if asked else ("the rate is that at which requests were scheduled",)
-        return BenchmarkLoad(mode="fixed_rate" if asked or sent else None, rate_rps=asked or sent, notes=note)
+        target, sent = fields.number("target_qps"), fields.number("Scheduled samples per second")
+        note = () if target else ("the rate is that at which requests were scheduled",)
+        return BenchmarkLoad(mode="fixed_rate" if target or sent else None, rate_rps=target or sent, notes=note)
     if scenario.replace(" ", "").startswith("SingleStream"):
         return BenchmarkLoad(mode="fixed_concurrency", concurrency=1.0)
     return BenchmarkLoad(notes=(f"the scenario {scenario or 'is not named'}: no load that is compared",))

@@ -14,7 +14,7 @@ from collectors.benchmarks.csv_columns import COLUMNS, LATENCIES, STATISTICS, la
 from collectors.benchmarks.documents import Document
 from collectors.benchmarks.fields import Fields, latency_stats
 from collectors.benchmarks.measurements import MeasuredSystem
-from collectors.benchmarks.records import BenchmarkRun, Imported, LatencyStats, Mode, RowError
+from collectors.benchmarks.records import BenchmarkRun, Imported, LatencyStats, MeasuredMode, RowError
 from collectors.benchmarks.rows import BenchmarkLoad, moment, read_rows
 from collectors.errors import BadRow, BenchmarkFileError
 from commandline.foreign_text import shown
@@ -25,7 +25,7 @@ FILE = ""  # described apart, docs/BENCHMARK_CSV.md
 PRIORITY = 120  # the lowest is asked first: see reader.Tool
 ENGINE = None
 
-MODES: dict[str, Mode] = {
+MODES: dict[str, MeasuredMode] = {
     "fixed_concurrency": "fixed_concurrency",
     "fixed_rate": "fixed_rate",
     "offline": "offline",
@@ -148,7 +148,7 @@ def _load(fields: Fields) -> BenchmarkLoad:
     return BenchmarkLoad(mode=mode, concurrency=concurrency, rate_rps=rate)
 
 
-def _mode(fields: Fields) -> Mode:
+def _mode(fields: Fields) -> MeasuredMode:
     text = (fields.text("mode") or "").lower()
     if not text:
         raise BadRow("mode is empty")

@@ -282,7 +282,7 @@ def _bare(frame: TextFrame, anchor: MSO_ANCHOR) -> None:
 
 
 def _flat(shape: BaseShape) -> None:
-    """Without the line and shadow that the theme gives to shapes."""
+    """Draw a shape without the line and shadow that the theme gives to shapes."""
     shape.line.fill.background()
     style = shape._element.find(qn("p:style"))
     if style is not None:

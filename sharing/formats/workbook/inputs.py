@@ -8,10 +8,10 @@ from sharing.formats.workbook.cost import BORDER, WAY_LABEL
 from sharing.formats.workbook.counts import PLANNED_BASIS, CountsSheet, basis_formula
 from sharing.formats.workbook.figures import WorkbookFigures
 from sharing.formats.workbook.months import Months
-from sharing.report.calculator import Calculator, CalculatorInput, Group
+from sharing.report.calculator import Calculator, CalculatorInput, InputGroup
 
 NAME, SOURCES = "Calculator", "Sources of inputs"
-GROUP_LABEL: Mapping[Group, str] = {
+GROUP_LABEL: Mapping[InputGroup, str] = {
     "load": "Load and utilisation",
     "growth": "Months to come",
     "power": "Power",
@@ -20,7 +20,7 @@ GROUP_LABEL: Mapping[Group, str] = {
     "api": "API by the token",
     "staff": "People",
 }
-ORDER: tuple[Group, ...] = ("load", "growth", "on_prem", "cloud", "api", "power", "staff")
+ORDER: tuple[InputGroup, ...] = ("load", "growth", "on_prem", "cloud", "api", "power", "staff")
 FIRST_ROW, RESULTS = 4, 4
 """The first row of either block, and the column of the second one."""
 SUBTITLE = (
@@ -38,7 +38,7 @@ def checked(formula: str) -> str:
     return f'IF({PROBLEM}="",{formula},NA())'
 
 
-def grouped(calculator: Calculator) -> Iterator[tuple[Group, list[CalculatorInput]]]:
+def grouped(calculator: Calculator) -> Iterator[tuple[InputGroup, list[CalculatorInput]]]:
     """The inputs, group by group."""
     each = sorted(calculator.inputs, key=lambda one: ORDER.index(one.group))
     for group, inputs in groupby(each, key=lambda one: one.group):

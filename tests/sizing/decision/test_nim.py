@@ -11,7 +11,7 @@ from sizing.catalog.files import read_yaml
 from sizing.catalog.gpu_rows import gpus
 from sizing.catalog.precisions import precisions
 from sizing.decision.added_up import nim_added_up
-from sizing.decision.nim import NimComparison, NimTopic, Profile, nim_beside_open_source
+from sizing.decision.nim import NimComparison, NimProfile, NimTopic, nim_beside_open_source
 from sizing.decision.nim_text import nim_sentences
 from sizing.decision.outcome import Answers
 from sizing.planning.analytic import analytic_plan
@@ -57,7 +57,7 @@ def test_both_need_the_same_hardware_and_the_licence_is_the_difference() -> None
         ("meta-llama/Llama-3.1-8B-Instruct", {"gpus": ["mi300x"]}, "not_planned"),
     ],
 )
-def test_profiles(model: str, deployment: dict[str, Any], profile: Profile) -> None:
+def test_profiles(model: str, deployment: dict[str, Any], profile: NimProfile) -> None:
     one = compared(asked(model, **deployment))
     assert one.profile == profile
     assert bool(one.profiles) == bool(one.profile_source) == (profile != "not_read")

@@ -12,7 +12,14 @@ from sizing import Scenario, plan
 from sizing.base.errors import InvalidScenario
 from sizing.catalog import gpus
 from sizing.explore.frontier import FAR_BEHIND, operating_points
-from sizing.explore.operating_point import MORE_IS_BETTER, Metric, OperatingPoint, Performance, loads, share_of_systems
+from sizing.explore.operating_point import (
+    MORE_IS_BETTER,
+    OperatingPoint,
+    Performance,
+    PointMetric,
+    loads,
+    share_of_systems,
+)
 from sizing.explore.pareto_front import SMALLEST_GAIN, pareto_front
 from sizing.planning.answered import Answer
 from sizing.prices.hardware import options
@@ -140,7 +147,7 @@ def test_a_tighter_limit_never_makes_a_frontier_better() -> None:
 
 
 def test_every_figure_is_a_metric_with_a_direction() -> None:
-    assert set(get_args(Metric)) == set(Performance.model_fields) > MORE_IS_BETTER
+    assert set(get_args(PointMetric)) == set(Performance.model_fields) > MORE_IS_BETTER
 
 
 def test_the_interval_holds_the_estimate() -> None:

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from sizing import Plan, Scenario, plan
-from sizing.catalog.support import Kind
+from sizing.catalog.support import ReasonKind
 from sizing.planning.analytic import analytic_plan
 from sizing.planning.support_sentences import STATEMENTS
 from tests.sizing.asking import LLAMA_8B, LLAMA_70B, raw
@@ -98,7 +98,7 @@ def test_a_fix_that_is_offered_runs() -> None:
 
 
 def test_every_kind_of_reason_has_a_statement() -> None:
-    assert set(STATEMENTS) == set(Kind.__args__)
+    assert set(STATEMENTS) == set(ReasonKind.__args__)
 
 
 @pytest.mark.parametrize("engine", ["vllm", "sglang", "trtllm"])

@@ -37,9 +37,8 @@ def test_the_same_run_is_simulated_once_and_counts_the_same(simulated):
     kept = KeptRuns()
     first, again = asked(kept), asked(kept)
     assert len(simulated) == 1
-    assert first.histogram.any()
-    for name in vars(first):
-        np.testing.assert_array_equal(getattr(again, name), getattr(first, name), err_msg=name)
+    assert first.finished > 1_000
+    assert again is first
 
 
 @pytest.mark.parametrize("other", [{"rate": 2.1}, {"requests": 2_001}, {"seed": 1}])
@@ -88,5 +87,6 @@ def test_the_run_used_longest_ago_goes_first(simulated):
 
 def test_a_kept_run_can_not_be_changed_by_who_reads_it():
     kept = KeptRuns()
-    asked(kept).histogram[:] = 0
-    assert asked(kept).histogram.any()
+    for bins in asked(kept).histogram:
+        with pytest.raises(ValueError, match="read-only"):
+            bins.counts[:] = 0

@@ -16,7 +16,7 @@ from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from sharing.settings import Settings
 from ui.gate import Gate, uploads
-from ui.gate.serving import Serving
+from ui.gate.serving import ServerSetup
 
 UPLOAD = "/_stcore/upload_file/{session}/file"
 FILE = b"x" * 1000
@@ -42,7 +42,7 @@ def asked(
 ) -> TestClient:
     """A browser before a dashboard that answers for sizing.acme.com, too."""
     names = frozenset({"localhost", "127.0.0.1", "::1", "sizing.acme.com"})
-    serving = Serving(names=names, by_tls=secure, settings=Settings.model_validate(settings))
+    serving = ServerSetup(names=names, by_tls=secure, settings=Settings.model_validate(settings))
     routes = [Route("/{rest:path}", page, methods=["GET", "PUT", "DELETE"]), WebSocketRoute("/_stcore/stream", socket)]
     app = Starlette(routes=routes, middleware=[Middleware(Gate, serving=serving)])
     return TestClient(app, base_url=base, client=(client, 50000))
