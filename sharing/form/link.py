@@ -39,6 +39,8 @@ COST_CHOICES: Mapping[str, str] = MappingProxyType(
     {
         "cost_region": "region",
         "cost_purchase": "purchase",
+        "cost_cloud": "cloud_provider",
+        "cost_cloud_region": "cloud_region",
         "cost_growth": "growth_percent_per_year",
         "cost_base": "hybrid_base",
         "cost_facility": "facility",

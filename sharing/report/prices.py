@@ -12,7 +12,7 @@ from sizing.scenario.costs import ApiChoice, Costs
 from sizing.scenario.prices import Prices
 from sizing.scenario.schema import Scenario
 
-CHOICES = ("cloud_provider", "cloud_region", *COST_CHOICES.values())
+CHOICES = tuple(COST_CHOICES.values())
 """Keys of ``costs`` that choose what is paid for, and say nothing of what it costs."""
 
 ABOUT_MONEY = frozenset(

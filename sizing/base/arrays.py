@@ -154,8 +154,12 @@ class Position(Columns):
     lower: Rows
     share: Floats
 
-    def of(self, values: Floats) -> Floats:
-        """What ``values`` (N, K), known at the points of the grid, are there: straight lines between the points."""
-        row = np.arange(len(values)).reshape(-1, *(1,) * (self.lower.ndim - 1))
+    def of(self, values: Floats, rows: Rows | None = None) -> Floats:
+        """What ``values`` (N, K), known at the points of the grid, are there: straight lines between the points.
+
+        ``rows``: which of more rows of ``values`` are meant, (N,), so that no other points of theirs are copied.
+        """
+        each = np.arange(len(values)) if rows is None else rows
+        row = each.reshape(-1, *(1,) * (self.lower.ndim - 1))
         low, high = values[row, self.lower], values[row, self.lower + 1]
         return np.asarray(low + self.share * (high - low), dtype=np.float64)

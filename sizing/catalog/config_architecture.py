@@ -1,5 +1,7 @@
 """Turns a config.json into an :class:`Architecture`: which tensors the model has, family by family."""
 
+from collections.abc import Mapping
+
 from sizing.base.errors import InvalidModelConfig
 from sizing.catalog.config_fields import ConfigFields, checked_number, checked_whole
 from sizing.catalog.layer_plan import Layer, layer_plan
@@ -11,6 +13,10 @@ from sizing.catalog.recurrent_mixers import inner_width, recurrent_mixer, state_
 MAX_WIDTH, MAX_HEADS, MAX_VOCAB, MAX_EXPERTS = 10**6, 10**5, 10**7, 10**5
 """Largest sizes read from a config.json. Chosen: because each is at least ten times the largest of
 the catalogue."""
+
+
+DENSE_BESIDE = ("enable_moe_block", "residual_moe", "parallel_attn_mlp_res")
+"""Fields that say that every layer with experts has a dense MLP, too."""
 
 
 def architecture(fields: ConfigFields) -> Architecture:
@@ -35,7 +41,8 @@ def architecture(fields: ConfigFields) -> Architecture:
         or fields.text("gating") == "per-element"
         or fields.flag("attn_output_gate", default=kind in families.gated_output),
         shared_kv=fields.flag("attention_k_eq_v"),
-        latent=_latent(fields, _head_dim(fields, hidden, heads["heads"])),
+        latent=_latent(fields, hidden, heads),
+        swa_latent=_latent_in_windows(fields, hidden, heads),
         output_rank=(fields.whole("o_lora_rank", high=MAX_WIDTH) or 0) if compressed else 0,
         output_groups=(fields.whole("o_groups", high=MAX_HEADS) or 1) if compressed else 0,
         query_rank=fields.whole("q_lora_rank", low=0, high=MAX_WIDTH) or hidden,
@@ -45,10 +52,7 @@ def architecture(fields: ConfigFields) -> Architecture:
         attention_expert=heads["kv_heads"] * heads["head_dim"] if kind == "jetmoe" else 0,
         ngram_table=_ngram_table(fields, hidden),
         visual_experts=kind in families.visual_experts,
-        dense_beside_experts=any(
-            fields.flag(key) for key in ("enable_moe_block", "residual_moe", "parallel_attn_mlp_res")
-        )
-        or kind in families.doubled_layers,
+        dense_beside_experts=any(fields.flag(key) for key in DENSE_BESIDE) or kind in families.doubled_layers,
         shared_query=fields.whole("share_q_dim", low=0, high=MAX_WIDTH) or 0,
         layer_input=fields.whole("hidden_size_per_layer_input", low=0, high=MAX_WIDTH) or 0,
         layer_input_vocab=fields.whole("vocab_size_per_layer_input", low=0, high=MAX_VOCAB) or 0,
@@ -224,16 +228,34 @@ def _kv_heads(fields: ConfigFields, heads: int) -> int:
     return given or heads
 
 
-def _latent(fields: ConfigFields, dim: int) -> LatentAttention | None:
-    rank = fields.whole("kv_lora_rank", high=MAX_WIDTH)
+def _latent_in_windows(fields: ConfigFields, hidden: int, heads: dict[str, int]) -> LatentAttention | None:
+    """Widths of latent attention in sliding layers; None where they are those of the others."""
+    windowed = _latent(fields, hidden, heads, "swa_")
+    listed = (one for one in fields.section("per_layer_config").values() if isinstance(one, Mapping))
+    by_layer = any("kv_lora_rank" in one for one in listed)
+    if windowed is None and (by_layer or family(fields) in ("dots3_note", "dots3_note_text")):
+        raise InvalidModelConfig(
+            "config.json does not say the widths of latent attention inside windows: add swa_kv_lora_rank,"
+            " swa_q_lora_rank, swa_qk_nope_head_dim, swa_qk_rope_head_dim and swa_v_head_dim."
+        )
+    return windowed
+
+
+def _latent(fields: ConfigFields, hidden: int, heads: dict[str, int], layers: str = "") -> LatentAttention | None:
+    rank = fields.whole(f"{layers}kv_lora_rank", high=MAX_WIDTH)
     if rank is None:
         return None
+
+    def width(key: str) -> int | None:
+        return fields.whole(f"{layers}{key}", low=0, high=MAX_WIDTH)
+
+    dim = _head_dim(fields, hidden, heads["heads"])
     return LatentAttention(
-        q_rank=fields.whole("q_lora_rank", low=0, high=MAX_WIDTH) or 0,
+        q_rank=width("q_lora_rank") or 0,
         kv_rank=rank,
-        nope_dim=fields.whole("qk_nope_head_dim", low=0, high=MAX_WIDTH) or dim,
-        rope_dim=fields.whole("qk_rope_head_dim", low=0, high=MAX_WIDTH) or 0,
-        v_dim=fields.whole("v_head_dim", low=0, high=MAX_WIDTH) or dim,
+        nope_dim=width("qk_nope_head_dim") or dim,
+        rope_dim=width("qk_rope_head_dim") or 0,
+        v_dim=width("v_head_dim") or dim,
     )
 
 

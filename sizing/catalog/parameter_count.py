@@ -38,6 +38,7 @@ class Architecture:
     ``ngram_table`` are weights looked up by the tokens before this one (LongCat-Flash-Lite, Qwen3.8-Flash-Next).
     ``router_inner`` is the width of a router with an MLP, which chooses among one more that computes nothing (ZAYA);
     else 0. ``visual_experts``: attention and MLP are there a second time, for images alone (CogVLM).
+    ``swa_latent`` are the widths of latent attention in sliding layers, where they are others (dots3-note).
     ``layer_input`` is the width of an embedding of its own that each layer adds, from a table of ``layer_input_vocab``.
     """
 
@@ -82,19 +83,23 @@ class Architecture:
     ngram_table: float = 0.0
     router_inner: int = 0
     visual_experts: bool = False
+    swa_latent: LatentAttention | None = None
+
+    def latent_of(self, layer: Layer) -> LatentAttention | None:
+        """Widths of latent attention in this layer; None where its heads keep keys and values of their own."""
+        return self.swa_latent or self.latent if layer.mixer == "sliding" else self.latent
 
 
 def attention_params(a: Architecture, layer: Layer) -> float:
     """Weights of one attention layer: query, key, value and output projections (and what replaces them in MLA)."""
     h, heads = a.hidden, layer.heads or a.heads
-    if a.latent:
-        m = a.latent
-        query = h * m.q_rank + m.q_rank * a.heads * (m.nope_dim + m.rope_dim)
+    if m := a.latent_of(layer):
+        query = h * m.q_rank + m.q_rank * heads * (m.nope_dim + m.rope_dim)
         if not m.q_rank:
-            query = h * a.heads * (m.nope_dim + m.rope_dim)
-        kv = h * (m.kv_rank + m.rope_dim) + m.kv_rank * a.heads * (m.nope_dim + m.v_dim)
-        gate = h * a.heads * m.v_dim if a.gated_output else 0
-        return float(query + kv + a.heads * m.v_dim * h + gate)
+            query = h * heads * (m.nope_dim + m.rope_dim)
+        kv = h * (m.kv_rank + m.rope_dim) + m.kv_rank * heads * (m.nope_dim + m.v_dim)
+        gate = h * heads * m.v_dim if a.gated_output else 0
+        return float(query + kv + heads * m.v_dim * h + gate)
     if layer.compress_ratio is not None:
         return compressed_attention_params(a, layer.compress_ratio)
     sliding = layer.mixer == "sliding"
@@ -249,7 +254,9 @@ def kv_elements_sliding(a: Architecture) -> float:
     """Values cached per token inside the sliding window; compressed layers keep one vector of head width each."""
     if any(layer.compress_ratio is not None for layer in a.plan):
         return float(len(a.plan) * a.head_dim)
-    kept = (layer for layer in a.plan if layer.mixer == "sliding" and not layer.reuses_kv)
+    kept = [layer for layer in a.plan if layer.mixer == "sliding" and not layer.reuses_kv]
+    if latent := a.swa_latent or a.latent:
+        return float(len(kept) * (latent.kv_rank + latent.rope_dim))
     both = a.swa_head_dim + a.swa_v_head_dim
     return float(sum((layer.kv_heads or a.swa_kv_heads) * (2 * (layer.head_dim or 0) or both) for layer in kept))
 

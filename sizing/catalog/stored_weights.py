@@ -136,8 +136,7 @@ def _attention(a: Architecture, layer: Layer, at: str) -> Iterator[WeightModule]
         return
     parts: dict[str, float]
     total, h, heads = attention_params(a, layer), a.hidden, layer.heads or a.heads
-    if a.latent:
-        m = a.latent
+    if m := a.latent_of(layer):
         parts = {
             "q_a_proj": h * m.q_rank,
             "q_b_proj": (m.q_rank or h) * heads * (m.nope_dim + m.rope_dim),

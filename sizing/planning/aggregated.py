@@ -254,7 +254,7 @@ class PlannedAggregated(PlannedDeployment[Aggregated]):
 
 def step_intervals(kind: Aggregated) -> tuple[list[ErrorFactors], list[ErrorFactors]]:
     """The intervals of decode and of prefill times of every deployment, at its load."""
-    load = kind.position.of(kind.evaluated.state.concurrency[kind.index])
+    load = kind.position.of(kind.evaluated.state.concurrency, kind.index)
     decode, prefill = (
         intervals_at(kind.question, what, kind.evaluated, kind.index, load) for what in ("decode", "prefill")
     )

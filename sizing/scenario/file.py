@@ -234,6 +234,33 @@ def _sentence(fault: Any) -> str:
     return f"{wrong_with(fault)}{value}."
 
 
+CALLED_ELSEWHERE: Mapping[str, str] = {
+    other: place
+    for place, others in {
+        "workload.peak_rps": "requests_per_second requests_per_sec request_rate req_per_s qps rate throughput",
+        "workload.input_tokens": "prompt_tokens prompt_length prompt_len isl input_length input_len random_input_len",
+        "workload.output_tokens": "completion_tokens max_tokens max_new_tokens osl output_length output_len "
+        "random_output_len",
+        "workload.users": "concurrent_users concurrency num_users",
+        "limits.ttft_ms": "ttft time_to_first_token first_token_ms",
+        "limits.itl_ms": "itl tpot tpot_ms inter_token_latency time_per_output_token",
+        "limits.e2e_ms": "e2e e2el e2el_ms latency latency_ms request_latency",
+        "deployment.gpus": "gpu gpu_type gpu_types hardware accelerator accelerators",
+        "deployment.engines": "engine backend framework",
+        "deployment.precisions": "precision quantization quantisation dtype weight_precision",
+        "deployment.tp": "tensor_parallel_size tensor_parallel",
+        "deployment.pp": "pipeline_parallel_size pipeline_parallel",
+        "model": "model_name model_id",
+    }.items()
+    for other in others.split()
+}
+"""What benchmarks, engines and APIs call a key (arguments of vLLM and SGLang and their benchmarks, OpenAI's API), and
+where it stands in a scenario."""
+
+ASKED = ("workload", "limits", "deployment")
+"""Sections in which a key of :data:`CALLED_ELSEWHERE` means what it does there; it may also stand beside them."""
+
+
 def _unknown_key(path: list[str]) -> str:
     """An unknown key, with the nearest known key of its section."""
     section, key = path[:-1], path[-1]
@@ -243,7 +270,9 @@ def _unknown_key(path: list[str]) -> str:
         beside = shown(section[-1], LONGEST_KEY) if section else "the scenario"
         return f"{where}: cannot stand beside the other keys of {beside}: keep one of them."
     longer = [one for one in known if key in one.split("_")]
-    near = nearest_names(key, known) or longer
+    asked = not section or (section[0] in ASKED and len(section) == 1)
+    elsewhere = CALLED_ELSEWHERE.get(key.lower().replace("-", "_")) if asked else None
+    near = [elsewhere] if elsewhere else nearest_names(key, known) or longer
     if not near and len(section) < 2:  # a key of another section, put beside sections or into the wrong one
         places = _places(Scenario)
         near = [place for one in nearest_names(key, places, cutoff=ELSEWHERE) for place in places[one]][:MOST_PLACES]

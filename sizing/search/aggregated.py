@@ -173,7 +173,9 @@ def aggregated(question: Question, evaluated: Evaluated, index: Rows, working: C
     if evaluated.expected_rps is not None:
         fewer = np.minimum(instances_needed(peak, evaluated.expected_rps[index]), working)
         likely = cheapest_option(fewer, each, gpu, offers, reserve=reserve).usd_per_hour
-    counted = position.of(ranked_latency(question, evaluated)[index])
+    latencies = evaluated.latencies
+    ttft_s, itl_s, e2e_s = (position.of(s, index) for s in (latencies.ttft_s, latencies.itl_s, latencies.e2e_s))
+    counted = {"ttft": ttft_s, "itl": itl_s, "e2e": e2e_s}[named_alone(question)]
     return Aggregated(
         question=question,
         evaluated=evaluated,
@@ -182,9 +184,9 @@ def aggregated(question: Question, evaluated: Evaluated, index: Rows, working: C
         standing_by=standing_by,
         rps=load,
         position=position,
-        ttft_s=position.of(evaluated.latencies.ttft_s[index]),
-        itl_s=position.of(evaluated.latencies.itl_s[index]),
-        e2e_s=position.of(evaluated.latencies.e2e_s[index]),
+        ttft_s=ttft_s,
+        itl_s=itl_s,
+        e2e_s=e2e_s,
         gpus=total * each,
         options=chosen.options,
         systems=chosen.systems,
@@ -232,8 +234,8 @@ def sized(question: Question, evaluated: Evaluated, index: Rows) -> Counts:
     largest = -least_by_group(c.unit[able], -c.gpus[able], len(c.units))[c.unit[index]]
     each = c.gpus[index]
     more = np.maximum(fewest, (np.ceil(fewest * each / largest) * largest // each).astype(np.int64))
-    latency = ranked_latency(question, evaluated)[index]
-    now, then = (at_rate(evaluated.state.rps[index], peak / n).of(latency) for n in (fewest, more))
+    latency = ranked_latency(question, evaluated)
+    now, then = (at_rate(evaluated.state.rps[index], peak / n).of(latency, index) for n in (fewest, more))
     return np.where(then < WORTH_MORE * now, more, fewest)
 
 
@@ -268,4 +270,4 @@ def _soonest(question: Question, evaluated: Evaluated, rows: Rows, gpus: int) ->
     rows, working = rows[enough], working[enough]
     if not len(rows):
         return float("inf")
-    return float(at_rate(evaluated.state.rps[rows], peak / working).of(ranked_latency(question, evaluated)[rows]).min())
+    return float(at_rate(evaluated.state.rps[rows], peak / working).of(ranked_latency(question, evaluated), rows).min())

@@ -239,6 +239,36 @@ def test_a_link_of_a_former_version_means_what_it_meant(open_link: OpenLink) -> 
     assert (today["prec"], today["accurate"], today["proven"]) == ([], True, False)
 
 
+@pytest.mark.parametrize(
+    ("asked", "wrong", "meant"),
+    [
+        ({"goto": "compare", "beside": ["H100 SXM", "b200 SXM + FP9"]}, "b200 SXM + FP9", "B200 SXM"),
+        ({"goto": "live", "source": "Demo deploymnt"}, "Demo deploymnt", "Demo deployment"),
+        ({"goto": "methodology", "chapter": "Glosary"}, "Glosary", "Glossary"),
+        ({"goto": "explore", "shown": ["H100 SXM5 80GB", "H200 SMX 141GB"]}, "H200 SMX 141GB", "H200 SXM 141GB"),
+        ({"goto": "size", "where": "Cloud", "cost_cloud": "awz"}, "awz", "aws"),
+    ],
+)
+def test_what_a_link_may_mean_is_said(open_link: OpenLink, asked: dict, wrong: str, meant: str) -> None:
+    app = open_link(**asked)
+    assert not app.exception
+    (said,) = [one.value.replace("\\", "") for one in app.warning if wrong in one.value.replace("\\", "")]
+    assert meant in said.partition("Did you mean")[2]
+
+
+def test_a_link_says_how_what_is_planned_in_the_cloud_is_rented(open_link: OpenLink) -> None:
+    asked = {"where": "Cloud", "cost_cloud": "aws"}
+    size = open_link(**asked)
+    assert "aws" in answer(size)
+    assert size.query_params == {"v": LINK_VERSION, **asked}
+    cost = size.switch_page("pages/cost.py").run()
+    assert cost.selectbox(key="cost_cloud").value == "aws"
+    cost.selectbox(key="cost_cloud").set_value("gcp").run()
+    size = cost.switch_page("pages/size.py").run()
+    assert "gcp" in answer(size)
+    assert size.query_params["cost_cloud"] == "gcp"
+
+
 def test_labels_of_a_choice_are_distinct() -> None:
     for key, field in FIELDS.items():
         if field.kind in ("choice", "many"):

@@ -48,6 +48,20 @@ def test_saved_on_size_and_opened_again(library: Library, size: AppTest) -> None
     assert (latest.number, latest.scenario().workload.peak_rps != 62.0) == (3, True)
 
 
+def test_a_version_is_offered_only_where_something_has_changed(library: Library, size: AppTest) -> None:
+    def offered() -> bool:
+        return any(one.key == "save_version" for one in size.button)
+
+    save(size)
+    assert not offered()
+    for key, value in (("save_tags", "q3"), ("save_customer", "Acme"), ("rps", "62")):
+        before = size.text_input(key=key).value
+        size.text_input(key=key).set_value(value).run()
+        assert offered(), key
+        size.text_input(key=key).set_value(before).run()
+        assert not offered(), key
+
+
 def test_save_says_the_name_and_the_list_has_the_cost_of_the_answer(library: Library, size: AppTest) -> None:
     size.text_input(key="name").set_value("Internal RAG").run()
     assert [one.value for one in size.text_input if one.label == "Name"] == ["Internal RAG"]
@@ -101,6 +115,7 @@ def test_removed_for_good_after_a_confirmation(library: Library, size: AppTest) 
     assert [entry.name for entry in library.search(ScenarioQuery(deleted=True)).entries] == ["another"]
     assert not [one for one in page.button if (one.key or "").startswith("scenario_purge")]
     size = page.switch_page("pages/size.py").run()
+    size.text_input(key="rps").set_value("62").run()
     save(size, "save_version")
     assert "somebody has removed it" in problems(size)[0]
     save(size)

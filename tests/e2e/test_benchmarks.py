@@ -66,7 +66,7 @@ def test_the_evidence_library_is_searched(open_page: OpenPage, width: int, schem
     page.get_by_test_id("stRadio").get_by_text("Nearest to this scenario", exact=True).click()
     settle(page)
     expect(main).to_contain_text("nearest first")
-    expect(main).to_contain_text("100 measurements match")
+    expect(main).to_contain_text("100 measurements found")
     assert sideways_px(page) <= 2
 
 

@@ -8,7 +8,7 @@ import streamlit as st
 from collectors.benchmarks import BenchmarkRun, MeasuredSystem
 from collectors.benchmarks.tools.own_csv import write_csv
 from sizing.base.errors import InvalidBenchmark, SizingError
-from sizing.base.format import UNKNOWN, count, counted, interval, percent, rounded, significant
+from sizing.base.format import UNKNOWN, counted, interval, percent, rounded, significant
 from sizing.base.units import MS_PER_S
 from sizing.calibration.benchmark import speed
 from sizing.calibration.calibrated import WIDEST, CalibratedConfiguration
@@ -57,7 +57,7 @@ def draw_comparison(
         return
     if len(curve) - len(left_out) > MOST_POINTS:
         st.info(
-            f"{MOST_POINTS} of {count(len(curve))} runs, spread evenly over the loads, are compared and used.",
+            f"{MOST_POINTS} of {counted(len(curve), 'run')}, spread evenly over the loads, are compared and used.",
             icon=":material/info:",
         )
     try:

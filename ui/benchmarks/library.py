@@ -6,7 +6,7 @@ import pandas as pd
 import streamlit as st
 
 from sharing.form.choices import label
-from sizing.base.format import count
+from sizing.base.format import count, counted, rounded, stated
 from sizing.catalog import resolve_gpu
 from sizing.evidence.published import evidence_frame
 from sizing.evidence.sources import SOURCES, source_day, source_url
@@ -16,11 +16,13 @@ from sizing.scenario.schema import Scenario
 from ui import state
 from ui.figures.evidence import build_evidence, drawn, evidence_alt_text
 from ui.format import as_markdown
-from ui.shell import draw_chart, draw_choice, draw_download
+from ui.shell import draw_chart, draw_choice, draw_download, is_narrow
 
 _ALL, _NEAR = "All", "Nearest to this scenario"
 _SHOWN = 500
 """Rows sent to a browser; the CSV has them all."""
+_DIGITS = 4
+"""Significant digits of a number in the table; the CSV has all of them."""
 _NEAREST = 100
 """Measurements that count as near to the scenario."""
 _FILTERS = {
@@ -38,11 +40,11 @@ COLUMNS = {
     "engine": "Engine",
     "weight_precision": "Precision",
     "mode": "Mode",
-    "concurrency_or_batch": "Concurrency or batch",
+    "concurrency_or_batch": "In flight",
     "itl_ms_mean": "Mean ITL (ms)",
-    "per_gpu": "Output tokens/s per GPU",
-    "isl": "Input tokens",
-    "osl": "Output tokens",
+    "per_gpu": "Tokens/s per GPU",
+    "isl": "Tokens in",
+    "osl": "Tokens out",
     "ttft_ms_mean": "Mean TTFT (ms)",
     "e2e_ms_mean": "Mean E2E (ms)",
     "request_rate_rps": "Requests/s asked",
@@ -55,6 +57,22 @@ COLUMNS = {
     "quality": "Quality",
     "notes": "Notes",
 }
+
+_WIDTHS_PX = {
+    "Model": 148,
+    "GPU": 126,
+    "GPUs": 40,
+    "Engine": 92,
+    "Precision": 80,
+    "In flight": 54,
+    "Tokens in": 64,
+    "Tokens out": 72,
+    "Mean ITL (ms)": 90,
+    "Mean TTFT (ms)": 98,
+    "Tokens/s per GPU": 112,
+    "Link": 44,
+}
+"""The columns that stand in a window of 1440 pixels, with their widths; a row that is selected says the others."""
 
 
 @cache
@@ -106,8 +124,8 @@ def draw_library(*, dark: bool) -> None:
         st.info("No measurement matches: take back a filter.", icon=":material/filter_alt_off:")
         return
     st.caption(
-        f"{count(len(rows))} measurements match; {count(len(drawn(rows)))} of them state both ITL and output "
-        "tokens/s and are in the chart."
+        f"{counted(len(rows), 'measurement')} found; in the chart: the {count(len(drawn(rows)))} that state both ITL "
+        "and output tokens/s."
     )
     figure = build_evidence(rows, dark=dark)
     # Another kind of axis is another chart: a browser that turns one into the other logs errors.
@@ -165,25 +183,41 @@ def _planned(scenario: Scenario) -> str:
     return f"the deployment planned for “{as_markdown(scenario.name)}”"
 
 
+def _rest(row: pd.Series) -> None:
+    """What the table has no room for, of the row that was selected."""
+    rest = {name: row[name] for name in COLUMNS.values() if name not in _WIDTHS_PX and pd.notna(row[name])}
+    said = (f"{name}: {stated(v) if isinstance(v, int | float) else v}" for name, v in rest.items() if v != "")
+    st.markdown(as_markdown(f"{row['Model']} on {stated(row['GPUs'])} x {row['GPU']}: {'; '.join(said)}"))
+
+
 def _table(rows: pd.DataFrame) -> None:
     number = st.column_config.NumberColumn
     numeric = [title for name, title in COLUMNS.items() if pd.api.types.is_numeric_dtype(rows[name])]
     shown = rows.head(_SHOWN)[list(COLUMNS)].rename(columns=COLUMNS)
-    st.dataframe(
+    shown[numeric] = shown[numeric].map(rounded, digits=_DIGITS, na_action="ignore")
+    picked = st.dataframe(
         shown,
         hide_index=True,
         key="evidence_table",
         height=420,
         placeholder="",
         alt="Published measurements",
+        column_order=list(_WIDTHS_PX),
+        on_select="rerun",
+        selection_mode="single-row",
         column_config={
-            "Model": st.column_config.TextColumn(pinned=True, width=220),
-            **{title: number(format="localized") for title in numeric},
-            "Link": st.column_config.LinkColumn(display_text="open", help="Opens the source in a new tab."),
-            "Notes": st.column_config.TextColumn(width="large"),
+            name: number(format="localized", width=px)
+            if name in numeric
+            else st.column_config.LinkColumn(display_text="open", width=px, help="Opens the source in a new tab.")
+            if name == "Link"
+            else st.column_config.TextColumn(width=px, pinned=name == "Model" and not is_narrow())
+            for name, px in _WIDTHS_PX.items()
         },
     )
+    if chosen := picked.selection.rows:
+        _rest(shown.iloc[chosen[0]])
     words = f"First {_SHOWN} of {count(len(rows))} shown. " if len(rows) > _SHOWN else ""
+    words += "" if chosen else "Select a row for all that is known of it."
     with st.container(horizontal=True, vertical_alignment="center"):
         draw_download(
             "Download these measurements (CSV)",

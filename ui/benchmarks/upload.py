@@ -3,6 +3,8 @@
 Beside it stands what can be dropped: the file of each tool, and the columns of the own CSV with a template.
 """
 
+from collections import Counter
+from collections.abc import Mapping
 from functools import cache
 
 import pandas as pd
@@ -18,10 +20,10 @@ from collectors.benchmarks import (
     read_benchmarks,
 )
 from collectors.benchmarks.csv_columns import TEMPLATE, chapters
-from sizing.base.format import counted
+from sizing.base.format import counted, stated
 from ui.benchmarks import measured
-from ui.format import as_markdown, bullets
-from ui.shell import draw_download
+from ui.format import as_markdown, bullets, listed
+from ui.shell import draw_download, is_narrow
 
 MAX_MB = 64
 """Largest result file: per-request exports of a long run have tens of MB."""
@@ -155,36 +157,74 @@ def _name(curve: Curve) -> str:
 
 
 def _preview(curve: Curve) -> None:
-    """The runs as they were understood."""
-    number = st.column_config.NumberColumn
+    """The runs as they were understood; what all of them have alike, and what is noted of some, in words."""
+    table = preview_table(curve)
+    alike = {name: table[name].iloc[0] for name in table if len(table) > 1 and table[name].nunique(dropna=False) == 1}
+    every = [str(name) for name in table if name not in alike and name != "Notes"]
+    shown = _within_a_window(every)
     st.dataframe(
-        preview_table(curve),
+        table[shown],
         hide_index=True,
         key="benchmark_preview",
         placeholder="",
         alt="The runs as they were read",
         column_config={
-            "File": st.column_config.TextColumn(pinned=True),
-            **{name: number(format="localized") for name in _NUMBERS},
-            "Notes": st.column_config.TextColumn(width="large"),
+            "File": st.column_config.TextColumn(width=_WIDTHS_PX["File"], pinned=not is_narrow()),
+            **{
+                name: st.column_config.NumberColumn(format="localized", width=px, help=_HELP.get(name))
+                for name, px in _WIDTHS_PX.items()
+                if name != "File"
+            },
         },
     )
+    if same := ", ".join(f"{name} {stated(value)}" for name, value in alike.items() if name in _NUMBERS):
+        st.caption(as_markdown(f"The same in all {len(table)} runs: {same}."))
+    if left := [name.removesuffix(" (ms)") for name in every if name not in shown]:
+        st.caption(f"Read, too, and in the CSV below: {listed(left)}.")
+    if said := noted(curve):
+        st.caption(bullets(said))
 
 
-_NUMBERS = (
-    "Concurrency",
-    "Requests/s asked",
-    "Input tokens",
-    "Output tokens",
-    "Mean TTFT (ms)",
-    "p50 TTFT (ms)",
-    "p99 TTFT (ms)",
-    "Mean ITL (ms)",
-    "p99 ITL (ms)",
-    "Mean E2E (ms)",
-    "Requests/s served",
-    "Output tokens/s",
-)
+def _within_a_window(columns: list[str]) -> list[str]:
+    """The columns that need no movement sideways to be read."""
+    shown = list(columns)
+    for name in _GIVES_WAY:
+        if name in shown and sum(_WIDTHS_PX[n] for n in shown) > _ROOM_PX:
+            shown.remove(name)
+    return shown
+
+
+def noted(curve: Curve) -> list[str]:
+    """What is noted of the runs, each remark once, with the runs that it is of unless these are all."""
+    runs_of = Counter(p.file for p in curve)
+    of: dict[str, list[str]] = {}
+    for p in curve:
+        run = p.file if runs_of[p.file] == 1 else f"{p.file} row {p.row}"
+        for note in p.notes:
+            of.setdefault(note, []).append(run)
+    return [note if len(runs) == len(curve) else f"{listed(runs)}: {note}" for note, runs in of.items()]
+
+
+_WIDTHS_PX: Mapping[str, int] = {
+    "File": 130,
+    "Row": 46,
+    "Concurrency": 84,
+    "Asked (1/s)": 78,
+    "Tokens in": 64,
+    "Tokens out": 70,
+    "Mean TTFT (ms)": 100,
+    "p50 TTFT (ms)": 94,
+    "p99 TTFT (ms)": 94,
+    "Mean ITL (ms)": 90,
+    "p99 ITL (ms)": 84,
+    "Mean E2E (ms)": 94,
+    "Served (1/s)": 84,
+    "Output tokens/s": 102,
+}
+_NUMBERS = tuple(name for name in _WIDTHS_PX if name not in ("File", "Row"))
+_ROOM_PX, _GIVES_WAY = 1066, ("Mean E2E (ms)", "p50 TTFT (ms)")
+"""Widths of the columns, what a window of 1440 pixels has for them, and which are left out first where that is less."""
+_HELP = {"Asked (1/s)": "Requests/s that were asked for.", "Served (1/s)": "Requests/s that were answered."}
 
 
 def preview_table(curve: Curve) -> pd.DataFrame:

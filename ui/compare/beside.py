@@ -11,7 +11,7 @@ from sizing.decision.keep_text import odd_sentence
 from sizing.decision.odd import odd_formats
 from sizing.scenario.schema import Scenario
 from ui import state
-from ui.compare.column_text import column_of, column_text
+from ui.compare.column_text import column_of, column_text, near_columns
 from ui.shell.notes import draw_wrong_in_link
 from ui.size.what_if import answers_for
 from ui.state import FormAnswer, answer_of
@@ -89,13 +89,14 @@ def draw_choice_of_columns(choices: Sequence[Offered]) -> list[Offered]:
     names = {one.word: one.name for one in choices}
     labels = {one.word: one.in_address for one in choices}
     kept = state.linked(KEY, labels, default=usual(choices), several=True)
-    draw_wrong_in_link(KEY, "column of this scenario")
+    draw_wrong_in_link(KEY, "column of this scenario", near_columns)
     chosen = st.multiselect(
         "Compare with",
         list(labels),
         key=KEY,
         **kept,
         max_selections=MOST,
+        wrap=True,
         format_func=names.__getitem__,
         placeholder="Choose up to four columns",
         help="Each changes what it names and leaves everything else as it is on Size. “Same hardware” is the plan's "

@@ -2,16 +2,20 @@
 
 import re
 from collections.abc import Mapping
+from itertools import islice, product
 from types import MappingProxyType
 from typing import Any
 
-from sharing.form.choices import label, option_of
+from sharing.form.choices import label, labels, near_options, option_of
 from sharing.form.read import OWN_GPU
+from sizing.base.errors import nearest_names
 from sizing.base.format import stated
 from sizing.decision.columns import ComparisonColumn
 
 KEPT = "same hardware"
 _JOIN = " + "
+_MOST_TRIED = 8
+"""Combinations of what the parts of a column may mean that are looked at."""
 _LOAD = re.compile(r"(\d{1,4}(?:\.\d{1,4})?) x the load")
 
 FIELDS: Mapping[str, str] = MappingProxyType(
@@ -42,6 +46,19 @@ def column_of(text: str) -> ComparisonColumn | None:
     if parts.get("keep_hardware") and parts.keys() & {"gpu", "precision", "engine"}:
         return None
     return ComparisonColumn(**parts)
+
+
+def near_columns(text: str) -> list[str]:
+    """Columns that a text without one may mean: each part that is no option taken for the options most like it."""
+    words = [word.strip() for word in text.split(_JOIN.strip())]
+    meant = [[word] if _part(word) is not None else _near_parts(word) for word in words]
+    columns = (column_of(_JOIN.join(parts)) for parts in islice(product(*meant), _MOST_TRIED))
+    return [column_text(column) for column in columns if column is not None]
+
+
+def _near_parts(word: str) -> list[str]:
+    options = {name: name for field in FIELDS.values() if field != "gpu" for name in labels(field).values() if name}
+    return nearest_names(word, [KEPT, "2 x the load", *options]) or near_options("gpu", word)
 
 
 def _part(word: str) -> tuple[str, Any] | None:

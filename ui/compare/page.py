@@ -48,13 +48,14 @@ from ui.shell import (
     draw_problems,
     draw_tabs,
     draw_wrapped,
+    is_narrow,
     is_presenting,
 )
 from ui.size.above import draw_above
 from ui.size.what_if import draw_what_if
 from ui.state import FormAnswer
 
-_PER_ROW, _PER_ROW_PRESENTED = 3, 2
+_PER_ROW, _PER_ROW_WITH_LESS_ROOM = 3, 2
 _FIELD_AND_ADDING = (4, 1)
 """Widths of the field with the columns and of the button that adds one."""
 
@@ -76,7 +77,7 @@ def _presented(answer: FormAnswer, *, dark: bool) -> None:
         return
     _drivers(comparison, currency)
     at = percentile_of(comparison, answer.scenario.limits.percentile)
-    _charts(comparison, currency, at, dark=dark, per_row=_PER_ROW_PRESENTED)
+    _charts(comparison, currency, at, dark=dark, per_row=_PER_ROW_WITH_LESS_ROOM)
 
 
 def _views(answer: FormAnswer, *, dark: bool) -> None:
@@ -96,7 +97,10 @@ def _views(answer: FormAnswer, *, dark: bool) -> None:
 
 def _variants(answer: FormAnswer, kept: list[Offered], currency: Currency, *, dark: bool) -> None:
     choices = [*every_column(answer), *kept]
-    field, adding = st.columns(_FIELD_AND_ADDING, gap="medium", vertical_alignment="bottom")
+    if is_narrow():
+        field, adding = st.container(), st.container()
+    else:
+        field, adding = st.columns(_FIELD_AND_ADDING, gap="medium", vertical_alignment="bottom")
     with field:
         chosen = draw_choice_of_columns(choices)
     with adding:
@@ -111,7 +115,7 @@ def _variants(answer: FormAnswer, kept: list[Offered], currency: Currency, *, da
     for sentence in odd_ones(answer.scenario.model_dump_json(), named_scenarios(chosen), named(answer)):
         st.info(as_markdown(sentence), icon=":material/info:")
     at = percentile_of(comparison, answer.scenario.limits.percentile)
-    _charts(comparison, currency, at, dark=dark)
+    _charts(comparison, currency, at, dark=dark, per_row=_PER_ROW_WITH_LESS_ROOM if is_narrow() else _PER_ROW)
     draw_wrapped(side_by_side(comparison, currency, at), alt="The answers as a table")
     draw_csv(answers_table(comparison, currency, at), key="compared", what="The comparison")
     _ways_to_size(answer, chosen)
@@ -173,7 +177,7 @@ def _drivers(comparison: Comparison, currency: Currency) -> None:
         st.markdown(as_markdown(driver_sentence(one, first, currency.in_full)))
 
 
-def _charts(comparison: Comparison, currency: Currency, at: str, *, dark: bool, per_row: int = _PER_ROW) -> None:
+def _charts(comparison: Comparison, currency: Currency, at: str, *, dark: bool, per_row: int) -> None:
     st.caption(
         "All costs: hardware, power and cooling, and support, staff and the rest where a value is known, as on Cost. "
         f"The answer above names the hardware alone.{'' if at else ' Latencies are at the percentile of each.'} Bars "

@@ -11,6 +11,7 @@ from pydantic import ValidationError
 
 from sizing.base.choices import HybridBase, OptionalPart, Purchase
 from sizing.catalog.payment_terms import TERMS
+from sizing.catalog.system_rows import cloud_instances
 from sizing.economics.api import offers_of, provider_name
 from sizing.economics.assumptions import Assumption, assumptions_for, default_region, regions
 from sizing.scenario.costs import Costs, Facility, Licence
@@ -84,6 +85,7 @@ def _choices(model_id: str) -> dict[str, Any]:
             ("Ramp-up", RAMPS, "cost_ramp", ABOUT_RAMP),
         ):
             chosen[key] = draw_choice(title, options, key=key, help=about)
+        chosen |= _where_rented()
     with st.container(horizontal=True, gap="medium"):
         for title, options, key, about in (
             ("Base of a hybrid", BASES, "cost_base", "What carries the load outside the peaks."),
@@ -95,6 +97,17 @@ def _choices(model_id: str) -> dict[str, Any]:
         about = "Provider that an API is paid from; beside it stand the cheapest and the median of all."
         chosen["cost_api"] = _one_of("API", "cost_api", providers, "", about)
     return chosen
+
+
+def _where_rented() -> dict[str, str]:
+    """Provider and region of instances; of a provider, the regions in which it has some."""
+    providers = {"": "Any"} | {name: name for name in sorted({row.provider for row in cloud_instances()})}
+    about = "What is planned in the cloud, and what renting costs, is then of this provider alone."
+    provider = _one_of("Rented from", "cost_cloud", providers, "", about)
+    of_it = sorted({row.region for row in cloud_instances() if provider in ("", row.provider)})
+    regions_of_it = {"": "Any"} | {name: name for name in of_it}
+    region = _one_of("Cloud region", "cost_cloud_region", regions_of_it, "", "Region of its instances.")
+    return {"cost_cloud": provider, "cost_cloud_region": region}
 
 
 def _left_out() -> list[str]:

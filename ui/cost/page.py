@@ -53,6 +53,7 @@ from ui.shell import (
     draw_tabs,
     draw_wrapped,
     grouped,
+    is_narrow,
     is_presenting,
 )
 from ui.size.above import draw_above
@@ -63,6 +64,7 @@ _WAY_PX, _NUMBER_PX, _WHAT_PX, _LETTER_PX, _HEAD_PX = 132, 90, 280, 7, 16
 """Widths of the columns of ways, of a letter, and of what stands around a head. Chosen: all columns stand beside the
 navigation at 1440 pixels."""
 _WRAPPED_PX = 76
+_OFFERS_PX = 420
 """Height of a row from which on cells wrap, which holds three lines."""
 _SHORT = {"Hardware and power only": "Hardware, power", "Energy": "kWh", "Carbon": "kg CO2e"}
 """Heads of narrow columns by how their names begin, which a click on the head tells in full."""
@@ -140,9 +142,12 @@ def _ways(cost: CostAnswer, currency: Currency, *, dark: bool) -> None:
 
 
 def _draw_ways(table: pd.DataFrame) -> None:
-    """The ways in columns that fit beside the navigation at 1440 pixels, a long text over several lines; columns that
-    are empty for every way are left out."""
+    """The ways in columns that fit beside the navigation, a long text over several lines; columns that are empty for
+    every way are left out."""
     shown = table.dropna(axis="columns", how="all")
+    if is_narrow():
+        draw_wrapped(shown, alt="Ways to pay as a table")
+        return
     long = int(shown["What"].str.len().max()) * _LETTER_PX > _WHAT_PX
     large = grouped(shown)
     heads = {
@@ -179,7 +184,10 @@ def _draw_offers(table: pd.DataFrame) -> None:
     """The offers; a source that all of them share stands below the table instead of in each row."""
     sources = list(dict.fromkeys(table["Source"]))
     shown = table.drop(columns="Source") if len(sources) == 1 else table
-    draw_rows(shown, key="offers_rows", alt="Offers of this model behind an API")
+    if is_narrow():
+        draw_wrapped(shown, alt="Offers of this model behind an API", height=_OFFERS_PX)
+    else:
+        draw_rows(shown, key="offers_rows", alt="Offers of this model behind an API")
     if len(sources) == 1:
         st.caption(as_markdown(f"Source: {sources[0]}."))
 
@@ -193,18 +201,7 @@ def _units(cost: CostAnswer, currency: Currency) -> None:
         "what is busy. At full load: as if the peak lasted day and night. The next system: what the requests cost "
         "that need one more system."
     )
-    units = units_table(cost, currency)
-    st.dataframe(
-        units,
-        hide_index=True,
-        placeholder="",
-        key="units_rows",
-        alt="Cost per request and per million tokens",
-        # The grid would cut a thousandth of a cent to four decimals.
-        column_config={
-            str(name): st.column_config.NumberColumn(format="%.3g") for name in units.select_dtypes("number")
-        },
-    )
+    draw_wrapped(units_table(cost, currency), alt="Cost per request and per million tokens")
 
 
 def _months(cost: CostAnswer, key: str, constants: str, currency: Currency, *, dark: bool) -> None:

@@ -24,6 +24,7 @@ from ui.figures.sensitivity import (
     unmoved,
 )
 from ui.shell import draw_chart, draw_choice, draw_csv, draw_rows, draw_table, progress_bar
+from ui.shell.notes import draw_wrong_in_link
 
 VIEWS = {
     "tornado": "Every input",
@@ -119,6 +120,7 @@ def _two(key: str, costs: str, currency: Currency, *, dark: bool) -> None:
 
 def _input(title: str, names: dict[str, str], key: str, default: str) -> str:
     kept = state.linked(key, names, default=default)
+    draw_wrong_in_link(key, f"input to move {title.lower()}")
     chosen = st.selectbox(title, list(names), key=key, format_func=names.__getitem__, width=260, **kept)
     return chosen if chosen in names else default
 

@@ -13,6 +13,7 @@ from sizing.scenario.schema import Scenario
 from ui import state
 from ui.figures.template import hardware_look
 from ui.shell import draw_choice
+from ui.shell.notes import draw_wrong_in_link
 from ui.size.answer import nearest_to_fit
 
 MOST_UNASKED = 5
@@ -51,11 +52,13 @@ def draw_controls(answer: Answer) -> FrontierView:
     kinds, split_by, ranged = st.columns([4, 4, 3], gap="medium")
     with kinds:
         names = {gpu: answer.question.gpu_name(gpu) for gpu in considered}
+        kept = state.linked("shown", names, default=[], several=True)
+        draw_wrong_in_link("shown", "GPU of this scenario")
         chosen = st.multiselect(
             "GPUs shown",
             considered,
             key="shown",
-            **state.linked("shown", names, default=[], several=True),
+            **kept,
             wrap=True,
             format_func=names.__getitem__,
             placeholder="All considered" if len(unasked) == len(considered) else "The best of each colour",

@@ -1,13 +1,13 @@
 """A scenario that is kept, or in a file, into the form."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import streamlit as st
 
 from sharing.form.held import keys_not_held
 from sharing.form.write import from_scenario
-from sharing.library.records import Version
+from sharing.library.records import ScenarioDraft, Version
 from sizing.scenario.model_asked import ModelConfig
 from sizing.scenario.schema import Scenario
 from ui import state
@@ -19,15 +19,30 @@ _UNHELD = "keys_not_in_the_form"
 
 @dataclass(frozen=True, kw_only=True)
 class OpenedVersion:
-    """A version in the library that the next one is saved on top of."""
+    """A version in the library that the next one is saved on top of.
+
+    ``saved`` is what it holds; None where what was opened is an older one, which is a change of it.
+    """
 
     scenario_id: int
     number: int
+    saved: ScenarioDraft | None = field(default=None, compare=False)
+
+    def is_as(self, draft: ScenarioDraft) -> bool:
+        """Whether saving this draft would change nothing."""
+        held = self.saved
+        return held is not None and (held.scenario, held.project, held.tags) == (
+            draft.scenario,
+            draft.project,
+            draft.tags,
+        )
 
 
 def keep(version: Version, on_top_of: int | None = None) -> None:
     """Make Save go on top of this version from now on, or of a later one of the same scenario."""
-    st.session_state[KEPT] = OpenedVersion(scenario_id=version.scenario_id, number=on_top_of or version.number)
+    number = on_top_of or version.number
+    saved = version.draft() if number == version.number else None
+    st.session_state[KEPT] = OpenedVersion(scenario_id=version.scenario_id, number=number, saved=saved)
 
 
 def open_version(version: Version, on_top_of: int | None = None) -> None:

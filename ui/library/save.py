@@ -24,7 +24,8 @@ def draw_save() -> None:
     with st.popover("Save", icon=":material/save:", help="Keep this scenario in the library, with its history."):
         kept: OpenedVersion | None = st.session_state.get(KEPT)
         _questions()
-        if kept is not None:
+        unchanged = kept is not None and _is_saved(kept)
+        if kept is not None and not unchanged:
             st.button(
                 f"Save as version {kept.number + 1}", key="save_version", type="primary", on_click=save, args=(kept,)
             )
@@ -37,11 +38,23 @@ def draw_save() -> None:
         )
         # Said in a line and not in the buttons' help: a pressed button moves, and its help would stay over the others.
         if kept is not None:
-            st.caption(f"Opened: version {kept.number} of scenario {kept.scenario_id}. A new one starts a history.")
+            same = " Nothing has changed since." if unchanged else ""
+            st.caption(
+                f"Opened: version {kept.number} of scenario {kept.scenario_id}.{same} A new one starts a history."
+            )
         if conflict := st.session_state.get(_CONFLICT):
             _draw_conflict(conflict)
         else:
             draw_saved()
+
+
+def _is_saved(kept: OpenedVersion) -> bool:
+    """Whether the library has all of what the form says; not, where that has no answer or cannot be saved."""
+    answer = state.outcome().answer
+    try:
+        return answer is not None and kept.is_as(_draft_of(answer))
+    except SharingError:
+        return False
 
 
 def draw_saved() -> None:

@@ -29,6 +29,7 @@ from ui.figures.accuracy import (
 )
 from ui.format import as_markdown
 from ui.shell import draw_chart, header
+from ui.shell.notes import draw_wrong_in_link
 
 _LONG = 60
 """Characters from which on a column holds sentences rather than names."""
@@ -110,12 +111,14 @@ def _choices() -> tuple[str, str]:
         placeholder="Term, formula, constant, GPU, source",
         help="Finds entries and table rows that hold every word. The link in the address bar keeps the search.",
     )
+    kept = state.linked("chapter", {title: title for title in titles}, default=titles[0])
+    draw_wrong_in_link("chapter", "chapter")
     chapter = st.radio(
         "Contents",
         titles,
         horizontal=True,
         key="chapter",
-        **state.linked("chapter", {title: title for title in titles}, default=titles[0]),
+        **kept,
         help="The chapter that is open. The link in the address bar keeps the choice.",
     )
     return (query or "").strip(), str(chapter)

@@ -156,10 +156,14 @@ def _compared(picked: Picked, scenario: Scenario, window: LinkedWindow, read: Re
         draw_problems(error.problems)
         return
     _draw_other_verdict(picked, window, read.observed)
+    _draw_own_name(compared.unmatched_name or served_as, served_as)
     draw_diagnosis(picked, scenario, window, served_as, learned, every_s=_every(window))
     draw_results(compared, ends_now=window.end_s is None, dark=st.context.theme.type == "dark")
-    if compared.unmatched_name or served_as:
-        name = compared.unmatched_name or served_as
+
+
+def _draw_own_name(name: str, served_as: str) -> None:
+    """What states that a name is the planned model's, above the verdicts that say that it has to be stated."""
+    if name:
         st.toggle(
             f"“{as_markdown(name)}” is the planned model under a name of its own",
             value=bool(served_as),

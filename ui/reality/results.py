@@ -127,7 +127,7 @@ def _topologies(comparison: RealityComparison) -> None:
             f"{', '.join(seen.gpu_products) or 'GPU type unknown'}.",
             *comparison.assumptions,
             *(
-                [f"Step times from {comparison.step_times}; {count(comparison.requests)} requests simulated."]
+                [f"Step times from {comparison.step_times}; {counted(comparison.requests, 'request')} simulated."]
                 if comparison.step_times
                 else []
             ),

@@ -27,6 +27,7 @@ def draw_above(title: str) -> FormAnswer | None:
         draw_bar()
     shell.draw_link_notes()
     draw_not_held()
+    shell.watch_window()
     outcome = state.outcome()
     inputs.draw_faults(places, outcome.faults)
     return draw_outcome(replace(outcome, last=None) if outcome.answer else outcome) or outcome.answer

@@ -7,7 +7,7 @@ import streamlit as st
 
 from sharing.form.asked import AskedNumber
 from sharing.form.numbers import show_number
-from sizing.base.format import count, ms, percent, requests_per_s, significant
+from sizing.base.format import count, counted, ms, percent, requests_per_s, significant
 from sizing.base.units import MS_PER_S, S_PER_MINUTE
 from sizing.planning.instance_start import start_up_s
 from sizing.replay.day_result import DayPlan, ScaleOut
@@ -21,7 +21,9 @@ from ui.shell import draw_chart, draw_number, draw_problems, draw_table
 from ui.size import jobs
 from ui.state import FormAnswer, waiting_sentence
 
-_JOB, _EDITED = "day_job", "day_hours"
+_JOB = "day_job"
+_EDITED, _HALF_A_DAY = ("day_hours", "day_hours_pm"), 12
+"""Session keys of the hours before and from noon on: 24 columns are wider than what stands beside the form."""
 _LOOK_EVERY_S, _MOMENT_S = 0.4, 0.6
 """Seconds between two looks at the work, and what is waited for it at first, so that nothing flickers."""
 _STARTUP_MIN = 3.0
@@ -88,7 +90,7 @@ def _assumed_day(workload: Workload) -> tuple[tuple[float, ...], str]:
 
 
 def _editor(arrivals: Arrivals, hours: Sequence[float], assumed: str) -> None:
-    """The 24 hours as a row of numbers, those of the scenario unless some are assumed; an edit fills in the field of
+    """The 24 hours as two rows of numbers, those of the scenario unless some are assumed; an edit fills in the field of
     the form."""
     if isinstance(arrivals, TraceArrivals):
         st.caption(f":material/timeline: The load is that of {as_markdown(arrivals.trace)}, window by window.")
@@ -101,31 +103,33 @@ def _editor(arrivals: Arrivals, hours: Sequence[float], assumed: str) -> None:
         [[round(100.0 * hour / most) if assumed else hour for hour in hourly]],
         columns=[f"{hour:02d}" for hour in range(24)],
     )
+    halves = (shown.iloc[:, :_HALF_A_DAY], shown.iloc[:, _HALF_A_DAY:])
     with st.expander("Load by hour, from midnight on", type="compact", expanded=bool(assumed)):
-        st.data_editor(
-            shown,
-            hide_index=True,
-            key=_EDITED,
-            on_change=_take_over,
-            args=(shown,),
-            width="stretch",
-            column_config={
-                name: st.column_config.NumberColumn(name, min_value=0.0, width=46) for name in shown.columns
-            },
-        )
+        for key, half in zip(_EDITED, halves, strict=True):
+            st.data_editor(
+                half,
+                hide_index=True,
+                key=key,
+                on_change=_take_over,
+                args=(shown, key),
+                width="stretch",
+                column_config={
+                    name: st.column_config.NumberColumn(name, min_value=0.0, width=46) for name in half.columns
+                },
+            )
         st.caption(
             "Relative values: the busiest hour is the peak of the plan. The same 24 values stand in the form "
             "under “More on the workload”, and in the link."
         )
 
 
-def _take_over(shown: pd.DataFrame) -> None:
-    """Put the edited hours into the form (for callbacks)."""
+def _take_over(shown: pd.DataFrame, key: str) -> None:
+    """Put the hours edited in the half of the day with this key into the form (for callbacks)."""
     values = [float(v) for v in shown.iloc[0]]
-    for name, value in st.session_state[_EDITED]["edited_rows"].get(0, {}).items():
+    for name, value in st.session_state[key]["edited_rows"].get(0, {}).items():
         values[int(name)] = float(value or 0.0)
     st.session_state["profile"] = " ".join(show_number(v) for v in values)
-    del st.session_state[_EDITED]
+    del st.session_state[key]
 
 
 def _panel(job: Job, *, dark: bool, watched: bool, pools: bool) -> None:
@@ -177,8 +181,8 @@ def _scale_out(one: ScaleOut, scenario: Scenario) -> None:
     at = f"p{scenario.limits.percentile:g}"
     met = "every limit is met" if one.meets_limits else "a limit is broken"
     st.markdown(
-        f":material/trending_up: Fastest rise, simulated with {count(one.requests)} requests: from "
-        f"{count(one.instances_before)} to {count(one.instances_after)} instances with {at} TTFT {ms(one.ttft_ms)} and "
-        f"E2E {ms(one.e2e_ms)}: {met}. Had they been ordered only once they were "
+        f":material/trending_up: Fastest rise, simulated with {counted(one.requests, 'request')}: from "
+        f"{count(one.instances_before)} to {counted(one.instances_after, 'instance')} with {at} TTFT "
+        f"{ms(one.ttft_ms)} and E2E {ms(one.e2e_ms)}: {met}. Had they been ordered only once they were "
         f"needed: {at} TTFT {ms(one.late_ttft_ms)}."
     )

@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from sizing.base.format import count, large, ms, percent, significant
+from sizing.base.format import count, counted, large, ms, percent, significant, with_noun
 from sizing.base.latency_and_cost import Business
 from sizing.base.result import CrossCheck, Plan
 from sizing.planning.answered import Answer
@@ -23,9 +23,10 @@ def draw_business(business: Business, batch: Batch | None) -> None:
     with st.grid(len(shown), min_column_width=120, gap="small"):
         for name, value in shown.items():
             st.metric(str(fields[name].title), value, help=fields[name].description)
+    each = business.requests_per_user
     st.caption(
         _course(business, batch)
-        + ("" if business.requests_per_user is None else f", with {business.requests_per_user:g} requests per user")
+        + ("" if each is None else f", with {with_noun(f'{each:g}', 'request')} per user")
         + (f", {percent(business.growth)} growth included." if business.growth else ".")
     )
 
@@ -33,11 +34,12 @@ def draw_business(business: Business, batch: Batch | None) -> None:
 def _course(business: Business, batch: Batch | None) -> str:
     """How the load runs over the day, or for a batch over the days of a month."""
     if batch is not None:
-        days, hours = significant(batch.days_worked), significant(batch.hours_per_day)
-        return f"Mean of the days of a month, on {days} of which the batch runs for {hours} hours"
+        days, hours = significant(batch.days_worked), with_noun(significant(batch.hours_per_day), "hour")
+        return f"Mean of the days of a month, on {days} of which the batch runs for {hours}"
+    over = f"Over a day of {with_noun(f'{business.hours:g}', 'hour')}"
     if business.peak_to_mean == 1.0:
-        return f"Over a day of {business.hours:g} hours, as busy all the time"
-    return f"Over a day of {business.hours:g} hours, busiest time {significant(business.peak_to_mean)} times the mean"
+        return f"{over}, as busy all the time"
+    return f"{over}, busiest time {significant(business.peak_to_mean)} times the mean"
 
 
 NEAREST = 5
@@ -62,7 +64,7 @@ def draw_evidence(answer: Answer) -> None:
 def _nearest(answer: Answer) -> None:
     """The measured rows nearest to the planned deployment, with their source."""
     from sizing.explore.nearest import narrowed_by, nearest_rows, own_rows
-    from ui.benchmarks.nearest import NEAREST_NUMBERS, nearest_table
+    from ui.benchmarks.nearest import draw_nearest
 
     near = nearest_rows(answer, 8 * NEAREST)
     published = tuple(n for n in near if n.measurement.itl_ms or n.measurement.output_tokens_per_s)[:NEAREST]
@@ -77,7 +79,7 @@ def _nearest(answer: Answer) -> None:
     )
     if one is not None and plan.latency is not None:
         st.caption(
-            f"Beside this plan: {count(one.concurrency)} requests in flight per instance, median ITL "
+            f"Beside this plan: {counted(one.concurrency, 'request')} in flight per instance, median ITL "
             f"{ms(plan.latency.itl_ms.at(50.0))}, {significant(one.output_tokens_per_s_per_gpu)} output tokens/s per "
             "GPU. Distance 0: the same configuration; 1: about one doubling of one quantity apart. Where a "
             "benchmark keeps a fixed number of requests in flight (closed loop), they start together: its TTFT is not "
@@ -85,18 +87,7 @@ def _nearest(answer: Answer) -> None:
         )
     if narrowed := narrowed_by(answer):
         st.caption(as_markdown(narrowed))
-    st.dataframe(
-        nearest_table(own + published),
-        hide_index=True,
-        key="nearest",
-        placeholder="",
-        alt="Measurements nearest to this deployment",
-        column_config={
-            "Model": st.column_config.TextColumn(pinned=True, width=180),
-            **{name: st.column_config.NumberColumn(format="localized") for name in NEAREST_NUMBERS},
-            "Link": st.column_config.LinkColumn(display_text="open", help="Opens the source."),
-        },
-    )
+    draw_nearest(own + published)
 
 
 def _second_opinion(plan: Plan, check: CrossCheck) -> None:

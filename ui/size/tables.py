@@ -32,17 +32,22 @@ _CLICK, _LET_IN = "use_alternative", "let_in"
 
 _CHANGE_PX = 236
 """Width of the buttons that change a scenario. Chosen: holds "Consider formats that lose accuracy"."""
-_GPUS_PX = 220
+_GPUS_PX = 194
 """Width of the column of GPUs. Chosen: the longest name with its number, and all other columns beside it."""
 _SHORT, _LETTER_PX, _AROUND_PX = 5, 7, 24
 """Letters of a split or a format that their columns have room for, the width of one, and what stands around a name in
 the column of GPUs, which gives the others what its own names leave."""
+_ORIGIN_PX = 70
+"""Width of the column that says which figures are simulated."""
 _SPARE_PX = 30
 """What the column of GPUs can give in any case."""
-_REASON_PX, _RELAXATION_PX, _FOUR_LINES_PX = 230, 120, 96
-_CLOSEST_PX = 160
-"""Widths of the columns of reasons, of changes and of configurations, and height of a row that is high enough for cells
-to wrap. Chosen: all columns stand beside the form at 1440 pixels, and two limits that are missed can be read."""
+_CLOSEST_PX, _REASON_PX, _RELAXATION_PX, _ROW_PX = 160, 230, 120, 96
+_NARROWER = (120, 184, 110, 130)
+"""Widths of the columns of configurations, reasons and changes, and height of a row that is high enough for cells to
+wrap; the same in a narrow window. Chosen: all columns stand beside the form at 1440 pixels and in a window of 1024, and
+two limits that are missed can be read."""
+_FIRST_IN_A_NARROW_WINDOW = (USE, "gpu", "split", "format", "ttft", "itl", "usd")
+"""What is decided by; the other columns are a movement away."""
 _LONG = re.compile(r" Blackwell(?= (Server|Workstation) Edition)| Edition\b|, preliminary| \(preliminary\)")
 """What a name in the ranking leaves out: the generation and the word beside an edition, and that it is not sold yet."""
 
@@ -58,26 +63,31 @@ def draw_alternatives(answer: FormAnswer) -> None:
     at = f"p{answer.scenario.limits.percentile:g}"
     table = alternatives_table(answer)
     more = {name: _LETTER_PX * max(_most_letters(table[name]) - _SHORT, 0) for name in ("split", "format")}
-    spare = max(_GPUS_PX - _AROUND_PX - _LETTER_PX * _most_letters(table["gpu"]), _SPARE_PX)
+    # Where all others are estimated alike, the line below says so, and names of GPUs have the room.
+    alike = table["origin"][1:].nunique() <= 1
+    gpus_px = _GPUS_PX + (_ORIGIN_PX if alike else 0)
+    spare = max(gpus_px - _AROUND_PX - _LETTER_PX * _most_letters(table["gpu"]), _SPARE_PX)
     number, text = st.column_config.NumberColumn, st.column_config.TextColumn
-    pinned = not is_narrow()  # there the two first columns would leave no room to move the others
+    narrow = is_narrow()
+    pinned = not narrow  # there the two first columns would leave no room to move the others
     st.dataframe(
         table,
         hide_index=True,
         key="alternatives",
         alt="The plan, and other deployments that meet the limits, best first",
+        column_order=_order(table, narrow=narrow, without=("origin",) if alike else ()),
         column_config={
-            USE: st.column_config.ButtonColumn("", key=_CLICK, on_click=_use, args=(answer,), width=46, pinned=pinned),
-            "gpu": text("GPUs", pinned=pinned, width=_GPUS_PX - min(sum(more.values()), spare)),
+            USE: st.column_config.ButtonColumn("", key=_CLICK, on_click=_use, args=(answer,), width=42, pinned=pinned),
+            "gpu": text("GPUs", pinned=pinned, width=gpus_px - min(sum(more.values()), spare)),
             "split": text(
-                "Split", width=48 + more["split"], help="How one copy of the model is spread over GPUs: TP, PP, EP, DP."
+                "Split", width=42 + more["split"], help="How one copy of the model is spread over GPUs: TP, PP, EP, DP."
             ),
-            "format": text("Format", width=54 + more["format"]),
+            "format": text("Format", width=52 + more["format"]),
             "engine": text("Engine", width=94),
-            "ttft": number("TTFT (ms)", format="localized", width=70, help=f"{at} time to first token."),
-            "itl": number("ITL (ms)", format="localized", width=58, help=f"{at} gap between tokens."),
-            "usd": number("USD a month", format="localized", step=1, width=86, help=_HARDWARE),
-            "origin": text("Figures", width=72, help="Where instances and latency come from."),
+            "ttft": number(f"{at} TTFT (ms)", format="localized", width=92, help="Time to first token."),
+            "itl": number(f"{at} ITL (ms)", format="localized", width=84, help="Gap between tokens."),
+            "usd": number("USD/month", format="localized", step=1, width=78, help=_HARDWARE),
+            "origin": text("Figures", width=_ORIGIN_PX, help="Where instances and latency come from."),
             "difference": text("Difference", width=70, help="Hardware per month, against that of the plan."),
             "range": text("GPUs, 8 of 10", help="GPUs that were enough in 8 of 10 such cases."),
             "instance": text("One instance", width=110, help="How one copy of the model is spread over GPUs."),
@@ -92,6 +102,13 @@ def draw_alternatives(answer: FormAnswer) -> None:
     _draw_notes(answer, plan.deployment)
 
 
+def _order(table: pd.DataFrame, *, narrow: bool, without: Sequence[str]) -> list[str]:
+    """The columns as they stand; in a narrow window those first by which one decides."""
+    names = [str(name) for name in table if name not in without]
+    first = _FIRST_IN_A_NARROW_WINDOW if narrow else ()
+    return [*first, *(name for name in names if name not in first)]
+
+
 def _most_letters(column: pd.Series) -> int:
     return int(column.str.len().max())
 
@@ -102,9 +119,11 @@ def _draw_notes(answer: FormAnswer, planned: Deployed) -> None:
     if not plan.alternatives:
         st.caption(why_no_alternatives(plan))
     elif any(c.decided_by == "analytic" for c in plan.alternatives) and plan.decided_by == "simulation":
+        every = all(c.decided_by == "analytic" for c in plan.alternatives)
+        others = "the others come" if every else "what reads “Estimate” comes"
         st.caption(
-            ":material/calculate: The plan is simulated; what reads “Estimate” comes from the analytic load model. "
-            "Once you use such a deployment it is simulated too, and may need another number of instances."
+            f":material/calculate: The plan is simulated; {others} from the analytic load model. Once you use such a "
+            "deployment it is simulated too, and may need another number of instances."
         )
     if bases := other_bases([planned, *(c.deployment for c in plan.alternatives)], answer.question):
         st.caption(f":material/sell: {as_markdown(bases)}")
@@ -198,6 +217,7 @@ def draw_excluded(answer: FormAnswer) -> None:
     if not shown:
         return
     st.markdown("**What cannot serve this, and the smallest change that would let it in**")
+    closest, reason, relaxation, row = _NARROWER if is_narrow() else (_CLOSEST_PX, _REASON_PX, _RELAXATION_PX, _ROW_PX)
     st.dataframe(
         pd.DataFrame(
             [
@@ -211,16 +231,16 @@ def draw_excluded(answer: FormAnswer) -> None:
             ]
         ),
         hide_index=True,
-        row_height=_FOUR_LINES_PX,
+        row_height=row,
         key="excluded",
         alt="Excluded GPUs with the reason and the smallest change",
         column_config={
-            "gpu": st.column_config.TextColumn("GPU, closest configuration", width=_CLOSEST_PX, pinned=True),
-            "reason": st.column_config.TextColumn("Reason", width=_REASON_PX),
+            "gpu": st.column_config.TextColumn("GPU, closest configuration", width=closest, pinned=not is_narrow()),
+            "reason": st.column_config.TextColumn("Reason", width=reason),
             "fix": st.column_config.ButtonColumn(
                 "Change", key=_LET_IN, on_click=_let_in, args=(answer,), width=_CHANGE_PX
             ),
-            "relaxation": st.column_config.TextColumn("Smallest change", width=_RELAXATION_PX),
+            "relaxation": st.column_config.TextColumn("Smallest change", width=relaxation),
         },
     )
 

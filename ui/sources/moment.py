@@ -79,13 +79,15 @@ def window_in_words(window_s: float, until: str = "") -> str:
 
 
 def period(seconds: float) -> str:
-    """A length of time without its one: "hour", "5 minutes", "24 hours", "7 days"."""
+    """A length of time without its one: "hour", "18 seconds", "5 minutes", "24 hours", "7 days"."""
     if seconds >= 2 * S_PER_DAY:
         number, unit = seconds / S_PER_DAY, "day"
     elif seconds >= S_PER_HOUR:
         number, unit = seconds / S_PER_HOUR, "hour"
-    else:
+    elif seconds >= S_PER_MINUTE:
         number, unit = seconds / S_PER_MINUTE, "minute"
+    else:
+        number, unit = seconds, "second"
     written = significant(number, 2)
     return unit if written == "1" else f"{written} {unit}s"
 

@@ -10,6 +10,7 @@ from sizing.base.format import counted
 from ui import state
 from ui.format import as_markdown, bullets
 from ui.shell import draw_problems
+from ui.shell.notes import draw_wrong_in_link, meant_in_link
 from ui.sources import known as sources
 from ui.sources.known import Broken, KnownSource, Listing, Origin
 from ui.sources.reading import deployments_of
@@ -74,11 +75,13 @@ def pick_deployment(known: KnownSource) -> Picked:
         return Picked(known=known, pending=answer.pending and answer.good is None)
     by_name = {one.name: one for one in listed}
     names = [*by_name, ALL]
+    kept = state.linked(DEPLOYMENT, {name: name for name in names}, default=names[0])
+    draw_wrong_in_link(DEPLOYMENT, "deployment of this source")
     name = st.selectbox(
         "Deployment",
         names,
         key=DEPLOYMENT,
-        **state.linked(DEPLOYMENT, {name: name for name in names}, default=names[0]),
+        **kept,
         required=True,
         width=_WIDTH,
         help="One per model and namespace. All: their sum, which no plan is about.",
@@ -93,7 +96,7 @@ def _say_what_is_unknown() -> None:
     for wanted in state.wrong_in_link(SOURCE):
         st.warning(
             f"This dashboard has no source “{as_markdown(wanted[:80])}”: addresses typed on this page are known "
-            "to their own session only. Another source is shown.",
+            f"to their own session only. Another source is shown.{meant_in_link(SOURCE, [wanted])}",
             icon=":material/link:",
         )
 

@@ -61,7 +61,7 @@ from ui.state.values import (
     values,
     write,
 )
-from ui.state.views import linked, wrong_in_link
+from ui.state.views import linked, texts_in_link, wrong_in_link
 from ui.state.waiting import place_told, waiting_sentence
 
 __all__ = [
@@ -107,6 +107,7 @@ __all__ = [
     "replace_in",
     "restricted",
     "take_back_config",
+    "texts_in_link",
     "trace",
     "untouched",
     "use_benchmark",

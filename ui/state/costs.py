@@ -1,30 +1,37 @@
 """What the session says about costs: choices of the Cost page, and what was typed into its book of constants."""
 
 from collections.abc import Mapping
+from functools import cache
+from types import MappingProxyType
 from typing import Any
 
 import streamlit as st
 from pydantic import ValidationError
 
 from sharing.form.link import COST_CHOICES
-from sizing.base.choices import Purchase
+from sizing.base.errors import alternatives, nearest_names
 from sizing.catalog.payment_terms import TERMS
+from sizing.catalog.system_rows import cloud_instances
 from sizing.scenario.costs import Costs
 from sizing.scenario.schema import Scenario
+from ui.state import views
 
 COST_BOOK = "cost_book"
 """Session key of what was typed into the book, by constant."""
 
-_PURCHASE = "cost_purchase"
-"""Session key and parameter of the address of the way to pay."""
-
 RENT = ("purchase", "cloud_provider", "cloud_region", "reserved_1y_discount_percent", "reserved_3y_discount_percent")
 """Constants that say from whom and how instances are rented (:attr:`sizing.scenario.costs.Costs.rent`)."""
+
+RENT_CHOICES: Mapping[str, str] = MappingProxyType({key: field for key, field in COST_CHOICES.items() if field in RENT})
+"""The choices of the Cost page among them: they decide what is planned in the cloud, so that every link has them."""
+
+COST_PAGE = "cost"
 
 
 def as_costs(chosen: Mapping[str, Any]) -> dict[str, Any]:
     """What the controls of these session keys say, as a scenario says it; of an API the provider."""
     stated = {field: chosen[key] for key, field in COST_CHOICES.items() if key in chosen}
+    stated |= {field: stated[field] or None for field in ("cloud_provider", "cloud_region") if field in stated}
     return stated | ({"api": {"provider": stated["api"] or None}} if "api" in stated else {})
 
 
@@ -40,16 +47,42 @@ def with_rent(scenario: Scenario) -> Scenario:
     except ValidationError:
         return scenario
     rent = {name: getattr(chosen, name) for name in RENT}
-    rent["purchase"] = _purchase_of_address() or rent["purchase"]
-    return scenario.model_copy(update={"costs": scenario.costs.model_copy(update=rent)})
+    return scenario.model_copy(update={"costs": scenario.costs.model_copy(update=rent | _rent_of_link())})
 
 
-def _purchase_of_address() -> Purchase | None:
-    """The way to pay that a link asks for, until the control of the Cost page has taken it from the address."""
-    if _PURCHASE in st.session_state:
-        return None
-    label = st.query_params.get(_PURCHASE)
-    return next((name for name, term in TERMS.items() if term.label == label), None)
+def _rent_of_link() -> dict[str, Any]:
+    """What a link asks for of these choices, until the controls of the Cost page have taken them from the address."""
+    texts = views.carried(COST_PAGE, RENT_CHOICES)
+    rent = {}
+    for key, field in RENT_CHOICES.items():
+        text = texts.get(key, st.query_params.get_all(key))
+        if key not in st.session_state and text and text[-1] in (options := rent_options()[key]):
+            rent[field] = options[text[-1]]
+    return rent
+
+
+def wrong_rent(address: Mapping[str, list[str]]) -> tuple[str, ...]:
+    """A sentence for each of these choices of an address that cannot be, with what it may mean."""
+    sentences = []
+    for key, options in rent_options().items():
+        for text in (text for text in address.get(key, ()) if text not in options):
+            near = nearest_names(text, options)
+            meant = f" Did you mean {alternatives(near)}?" if near else ""
+            sentences.append(f"The link's {key} is “{text[:40]}”, which is not known here: it was left out.{meant}")
+    return tuple(sentences)
+
+
+@cache
+def rent_options() -> Mapping[str, Mapping[str, str]]:
+    """By key of the address: what each of these choices may be, by its words there."""
+    rows = cloud_instances()
+    return MappingProxyType(
+        {
+            "cost_purchase": {term.label: name for name, term in TERMS.items()},
+            "cost_cloud": {name: name for name in sorted({row.provider for row in rows})},
+            "cost_cloud_region": {name: name for name in sorted({row.region for row in rows})},
+        }
+    )
 
 
 def with_costs(scenario: Scenario) -> Scenario:

@@ -4,7 +4,7 @@ A widget says by ``linked`` that its value belongs into the address. What the ad
 is drawn, which may be long after the page was opened: until then the address keeps it.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypedDict
 
@@ -71,6 +71,8 @@ class _Link:
     texts: dict[str, list[str]] = field(default_factory=dict)
     read: set[str] = field(default_factory=set)
     wrong: dict[str, list[str]] = field(default_factory=dict)
+    taken: dict[str, Any] = field(default_factory=dict)
+    """What was taken of a text of which a part could not be had."""
 
 
 def open_page(page: str, texts: Mapping[str, list[str]]) -> None:
@@ -98,10 +100,10 @@ def linked(
         link.read.add(key)
         st.session_state[key], wrong = view.read(link.texts.pop(key, []))
         if wrong:
-            link.wrong[key] = wrong
+            link.wrong[key], link.taken[key] = wrong, st.session_state[key]
     elif key not in st.session_state or not view.takes(st.session_state[key]):
         st.session_state[key], _ = view.read(page.last.get(key, []))
-    if key in link.wrong and view.written(st.session_state[key]):
+    if key in link.wrong and st.session_state[key] != link.taken[key]:
         del link.wrong[key]  # something was chosen since
     return {"persist_state": "session"}
 
@@ -109,6 +111,12 @@ def linked(
 def wrong_in_link(key: str) -> list[str]:
     """What the address says about a linked widget that it cannot have, as long as nothing was chosen."""
     return _link().wrong.get(key, [])
+
+
+def texts_in_link(key: str) -> list[str]:
+    """What the address may say of a linked widget of this page that has options."""
+    view = _page(_link().page).views.get(key)
+    return [] if view is None or view.labels is None else [text for text in view.labels.values() if text]
 
 
 def parameters(page: str) -> dict[str, list[str]]:
@@ -120,6 +128,20 @@ def parameters(page: str) -> dict[str, list[str]]:
     link = _link()
     unread = link.texts if link.page == page else {}
     return {key: texts for key, texts in (kept.last | unread).items() if texts}
+
+
+def carried(page: str, keys: Iterable[str]) -> dict[str, list[str]]:
+    """What the address would say of widgets of a page, on any other one."""
+    said = parameters(page) if page in st.session_state.get(_VIEWS, {}) else {}
+    return {key: said[key] for key in keys if key in said}
+
+
+def bring(page: str, texts: Mapping[str, list[str]]) -> None:
+    """Let widgets of a page that is not open begin with what an address says of them; empty: with their defaults."""
+    for key, said in texts.items():
+        st.session_state.pop(key, None)
+        if said or page in st.session_state.get(_VIEWS, {}):
+            _page(page).last[key] = list(said)
 
 
 def _page(page: str) -> _Page:

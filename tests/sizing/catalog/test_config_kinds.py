@@ -202,6 +202,19 @@ def test_layers_may_differ_by_their_number():
     assert (model.kv_heads, model.full_kv_heads) == (8, 4)
 
 
+def test_latent_attention_inside_windows_has_widths_of_its_own():
+    """dots3-note: 33 layers keep 1,088 values inside the window, and 13 of 46 keep 576 and the indexer's 128."""
+    said = next(row["config"] for row in CONFIGS if row["model"].endswith("dots3-note-prev"))
+    silent = {key: value for key, value in said.items() if key != "swa_kv_lora_rank"}
+    by_layer = {"per_layer_config": {"02": {"kv_lora_rank": 1024}}}
+    for config in (silent, silent | by_layer, said | {"model_type": "kimi_k2", "swa_kv_lora_rank": None} | by_layer):
+        with pytest.raises(InvalidModelConfig, match="swa_kv_lora_rank"):
+            model_from_config(config)
+    model = model_from_config(said)
+    assert (model.kv_elements_full, model.kv_elements_sliding) == (13 * (512 + 64 + 128), 33 * (1024 + 64))
+    assert model.params_total == pytest.approx(279.55e9, rel=0.001)
+
+
 def test_experts_stand_where_the_file_lists_them_before_its_class_is_asked():
     """MiniMax-M3: the class routes in every layer, the file says of the first three that they do not."""
     m3 = {"model_type": "minimax_m3_vl_text", "hidden_size": 6144, "intermediate_size": 3072, "num_hidden_layers": 60}

@@ -149,6 +149,7 @@ ACCEPTED = Accepted(
     bought=(8, 16),
     tp=(1, 4),
     usd=(0, 9000),
+    power_kw=(0, 10),
 )
 
 
@@ -165,6 +166,7 @@ ACCEPTED = Accepted(
         {"layouts": (layout(pp=2),)},
         {"layouts": (ONE, ONE)},
         {"usd": 10_000.0},
+        {"power_kw": 12.0},
     ],
     ids=str,
 )
@@ -184,6 +186,14 @@ def test_the_nearest_accepted_answer_says_what_is_wrong() -> None:
     assert question.refuses(GOOD) == []
     assert question.refuses(dataclasses.replace(GOOD, bought=24)) == ["GPUs bought 24 is outside 8 to 16"]
     assert question.refuses(None) == ["nothing serves"]
+
+
+def test_what_an_expert_would_say_has_to_be_said() -> None:
+    question = Question(
+        name="a", why="b", scenario=case().scenario, accept=(ACCEPTED,), nothing=False, says=frozenset({"rack_power"})
+    )
+    assert question.refuses(GOOD) == ["nothing says rack_power"]
+    assert question.refuses(dataclasses.replace(GOOD, warnings=frozenset({"rack_power"}))) == []
 
 
 def test_nothing_is_an_answer_only_where_it_is_accepted() -> None:

@@ -5,10 +5,11 @@ import json
 import pytest
 import yaml
 
+from commandline.faults import keys_at
 from sizing import Scenario
 from sizing.base.errors import InvalidScenario
 from sizing.question.understand import understand
-from sizing.scenario.file import load_scenario, parse, scenario_from
+from sizing.scenario.file import CALLED_ELSEWHERE, load_scenario, parse, scenario_from
 from tests.sizing.asking import LLAMA_8B, asking, changed, raw
 
 OK = yaml.safe_dump(raw())
@@ -186,6 +187,10 @@ def test_numbers_that_are_none(path, value, what):
             "workload: prefix_cached_tokens must be smaller than input_tokens.",
         ),
         ("workload.rps", 3, "workload.rps: unknown key. Did you mean peak_rps or average_rps?"),
+        ("workload.qps", 3, "workload.qps: unknown key. Did you mean workload.peak_rps?"),
+        ("workload.max-tokens", 3, "workload.max-tokens: unknown key. Did you mean workload.output_tokens?"),
+        ("limits.tpot_ms", 30, "limits.tpot_ms: unknown key. Did you mean limits.itl_ms?"),
+        ("gpu", "h100", "gpu: unknown key. Did you mean deployment.gpus?"),
         ("workload.peek_rps", 3, "workload.peek_rps: unknown key. Did you mean peak_rps or average_rps?"),
         (
             "adapters",
@@ -223,3 +228,8 @@ def test_one_sentence_says_what_to_change(path, value, said):
 def test_every_fault_is_reported_once_in_the_order_of_the_file():
     keys = changed(changed(raw(), "workload.peak_rps", -1), "limits.percentile", 3)
     assert [p.split(":")[0] for p in problems(yaml.safe_dump(keys))] == ["workload.peak_rps", "limits.percentile"]
+
+
+def test_what_is_called_otherwise_elsewhere_stands_in_a_scenario() -> None:
+    for place in CALLED_ELSEWHERE.values():
+        assert place.rpartition(".")[2] in keys_at(Scenario, place.split(".")[:-1]), place

@@ -123,7 +123,7 @@ def test_a_source_names_tool_day_and_files() -> None:
 
 def test_preview_leaves_out_what_no_run_says() -> None:
     table = preview_table(CURVE)
-    assert "Requests/s asked" not in table.columns
+    assert "Asked (1/s)" not in table.columns
     assert table["Mean ITL (ms)"].tolist() == [15.0, 22.0, 40.0]
 
 
