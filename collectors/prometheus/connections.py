@@ -120,9 +120,11 @@ class _GuardedAdapter(_Adapter):
     pools: ClassVar = {"http": _GuardedHTTPPool, "https": _GuardedHTTPSPool}
 
 
-def new_session(
-    *, allow_link_local: bool = False, connections: int = 8, use_environment_proxy: bool = False
-) -> requests.Session:
+CONNECTIONS = 8
+"""Connections to one host that a session keeps open; the library keeps ten unless told."""
+
+
+def new_session(*, allow_link_local: bool, use_environment_proxy: bool) -> requests.Session:
     """A session for one source; guarded unless ``allow_link_local``.
 
     A proxy of the environment is used only where that is asked for: it would connect to whatever it is told, and the
@@ -134,7 +136,7 @@ def new_session(
         session.verify = os.environ.get("REQUESTS_CA_BUNDLE") or os.environ.get("CURL_CA_BUNDLE") or True
     kind = _Adapter if allow_link_local else _GuardedAdapter
     for scheme in ("http://", "https://"):
-        session.mount(scheme, kind(pool_connections=connections, pool_maxsize=connections))
+        session.mount(scheme, kind(pool_connections=CONNECTIONS, pool_maxsize=CONNECTIONS))
     return session
 
 

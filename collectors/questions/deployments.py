@@ -46,10 +46,10 @@ class LabelledDeployment:
 
 
 def find_deployments(
-    backend: Backend, source: Source, *, at_s: float | None = None, clock: Callable[[], float] = time.time
+    backend: Backend, source: Source, *, clock: Callable[[], float] = time.time
 ) -> tuple[LabelledDeployment, ...]:
     """The deployments within the selector of a source, largest first. Raises SourceError; empty without an engine."""
-    discovery = discover(backend, source, at_s, clock)
+    discovery = discover(backend, source, None, clock)
     engine = discovery.engine
     if engine is None:
         return ()

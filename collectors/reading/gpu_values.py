@@ -4,7 +4,7 @@ Utilisation is told apart: ``busy`` (a kernel ran, near 100 % on any LLM server)
 """
 
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from collectors.backends.backend import Vectors
@@ -94,14 +94,7 @@ def gpu_subject(quantity: str, candidate: int = 0) -> Subject:
     return Subject(quantity, group=Group.GPU, candidate=candidate)
 
 
-def gpu_queries(
-    vocabulary: GpuVocabulary,
-    scope: Scope,
-    *,
-    sign: str = "",
-    concepts: Collection[str] = SHOWN.keys(),
-    partitioned: bool = False,
-) -> list[Query]:
+def gpu_queries(vocabulary: GpuVocabulary, scope: Scope, *, sign: str = "", partitioned: bool = False) -> list[Query]:
     """Aggregates over all devices; every device counts once, however many partitions or jobs report it."""
     by = ", ".join(vocabulary.device_labels)
     metric = sign or vocabulary.detect[0]
@@ -109,7 +102,7 @@ def gpu_queries(
     if partitioned and vocabulary.profile_label:
         queries += _of_parts(vocabulary, metric, scope)
     for key, concept in vocabulary.concepts.items():
-        for i, candidate in enumerate(concept.use if key in concepts else ()):
+        for i, candidate in enumerate(concept.use if key in SHOWN else ()):
             queries.append(_over_devices(key, i, candidate, vocabulary, scope))
     return queries
 
@@ -145,12 +138,9 @@ def _over_devices(key: str, place: int, candidate: MetricCandidate, vocabulary: 
     return Query(expression=expression, subject=gpu_subject(key, place), unit=GPU_CONCEPTS[key], weight=weight, ttl=ttl)
 
 
-def by_device(key: str, candidate: MetricCandidate, vocabulary: GpuVocabulary, scope: Scope, *, more: str = "") -> str:
-    """The value of every device: what its parts have is added up, means are means of its parts, else the highest.
-
-    ``more`` are further labels to keep.
-    """
-    by = ", ".join((*vocabulary.device_labels, *([more] if more else [])))
+def by_device(key: str, candidate: MetricCandidate, vocabulary: GpuVocabulary, scope: Scope) -> str:
+    """The value of every device: what its parts have is added up, means are means of its parts, else the highest."""
+    by = ", ".join(vocabulary.device_labels)
     if key in ADDED and vocabulary.partition_labels:
         parts = per_device(candidate, _in_parts(vocabulary, scope, "!="))
         whole = per_device(candidate, _in_parts(vocabulary, scope, "="))

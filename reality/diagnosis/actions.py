@@ -111,11 +111,10 @@ class _Adviser:
         why: str,
         *,
         subject: str | None = None,
-        capacity: float | None = None,
         weight: float | None = None,
     ) -> OfferedAction:
         given = self._given.now
-        carried = largest_load(self._worlds, after, self._promise) if capacity is None else capacity
+        carried = largest_load(self._worlds, after, self._promise)
         change = after.replicas - given.replicas
         return OfferedAction(
             kind=kind,

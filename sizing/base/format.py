@@ -36,10 +36,10 @@ def rounded(x: float, digits: int = 3) -> float:
     return float(f"{x:.{digits - 1}e}")
 
 
-def rounded_up(x: float, digits: int = 3) -> float:
-    """The smallest number of that many significant digits that is not below ``x``: a limit that ``x`` keeps."""
-    value = rounded(x, digits)
-    return value if value >= x else rounded(value + 10.0 ** (math.floor(math.log10(abs(x))) - digits + 1), digits)
+def rounded_up(x: float) -> float:
+    """The smallest number of three significant digits that is not below ``x``: a limit that ``x`` keeps."""
+    value = rounded(x, 3)
+    return value if value >= x else rounded(value + 10.0 ** (math.floor(math.log10(abs(x))) - 2), 3)
 
 
 def significant(x: Number, digits: int = 3) -> str:

@@ -17,7 +17,7 @@ from collectors.backends.backend import Backend
 from collectors.prometheus.promql import step_for
 from collectors.questions.deployments import LabelledDeployment, find_deployments
 from collectors.questions.devices import COLUMNS, Device, read_devices
-from collectors.questions.history import DEFAULT, POINTS, History, history, whole_history
+from collectors.questions.history import POINTS, History, history, whole_history
 from collectors.questions.serving_cost import ServingCost, serving_costs
 from collectors.questions.xids import XidEvent, xid_log
 from collectors.reading import read_from
@@ -113,14 +113,7 @@ def observed(
 
 
 def over_time(
-    known: KnownSource,
-    *,
-    span_s: float,
-    end_s: float | None = None,
-    now_s: float | None = None,
-    concepts: Sequence[str] = DEFAULT,
-    points: int = POINTS,
-    wait_s: float = WAIT_S,
+    known: KnownSource, *, span_s: float, end_s: float | None = None, now_s: float | None = None, wait_s: float = WAIT_S
 ) -> LatestAnswer[History]:
     """Lines over the ``span_s`` before ``end_s`` (None: now, which is ``now_s`` by the clock of the source).
 
@@ -128,18 +121,16 @@ def over_time(
     in parts, one at every refresh until it is whole; before a moment in the past, where nothing refreshes, all at once.
     """
     until = end_s if end_s is not None else now_s if now_s is not None else registry().clock()
-    what = f"history {span_s} {points} {','.join(concepts)}"
+    what = f"history {span_s}"
     read = history if end_s is None else whole_history
     before = registry().latest.peek((known.key, what, end_s)).good
     whole = before is None or before.since_s is None
     return ask(
         known,
         what,
-        lambda backend, source: read(
-            backend, source, start_s=until - span_s, end_s=until, concepts=concepts, points=points
-        ),
+        lambda backend, source: read(backend, source, start_s=until - span_s, end_s=until),
         end_s=end_s,
-        every_s=max(REFRESH_S, step_for(span_s, points=points)) if whole else REFRESH_S,
+        every_s=max(REFRESH_S, step_for(span_s, points=POINTS)) if whole else REFRESH_S,
         wait_s=wait_s,
         why_bad=lambda answer: "" if answer.times_s else "There is no engine with data in this range.",
     )

@@ -181,7 +181,7 @@ def reproduced(run: Run) -> Reproduced | None:
     growing = run.requests == REQUESTS and outcome.waiting > GROWING_SHARE * outcome.arrived
     if abs(itl / run.itl_mean - 1.0) > CLOSE or growing:
         return None
-    p99 = {m: quantile(outcome.histogram[:, m].sum(axis=0), 0.99) * 1e3 for m in (TTFT, ITL)}
+    p99 = {m: quantile(outcome.histogram[m].every_bin(), 0.99) * 1e3 for m in (TTFT, ITL)}
     return Reproduced(
         run=run,
         factor=low,
