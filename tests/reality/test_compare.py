@@ -75,7 +75,9 @@ def test_a_quiet_demo_is_judged() -> None:
     assert found.judged
     assert (found.state, found.reasons) == ("ok", ())
     unclear = {row.key: row.reason for row in found.performance if row.verdict == "cannot_judge"}
-    assert set(unclear) <= {"queue_ms.p50", "queue_ms.p95"}
+    assert set(unclear) <= {"queue_ms.mean", "queue_ms.p50", "queue_ms.p95"}, (
+        "a queue this short is mostly its own steps"
+    )
     quieter = {row.key: row.reason for row in demo(8.0).performance if row.verdict == "cannot_judge"}
     assert "up to 300 ms, holds the whole prediction" in quieter["queue_ms.p50"]
     told = verdicts(found)
