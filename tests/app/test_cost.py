@@ -24,6 +24,7 @@ from ui.cost.book import GIVEN
 from ui.figures.cost import AGES, build_over_load, build_ways, months_table, sources_table, units_table, ways_table
 from ui.figures.sensitivity import build_two_inputs
 from ui.figures.template import short_ticks, spread_out
+from ui.shell.charts import as_number
 from ui.state import PRICE_BOOK
 
 PAGE = "pages/cost.py"
@@ -164,11 +165,15 @@ def test_thousands_are_grouped_in_tables_of_amounts(page: AppTest) -> None:
 
 
 def test_amounts_per_request_keep_their_digits_and_name_their_currency(page: AppTest) -> None:
-    (frame,) = (frame for frame in page.dataframe if "Counted" in frame.value)
+    (frame,) = (table for table in page.table if "Counted" in table.value)
     amounts = [name for name in frame.value if name != "Counted"]
     assert all(name.startswith("USD per ") for name in amounts)
-    columns = json.loads(frame.proto.columns)
-    assert all(columns[name]["type_config"]["format"] == "%.3g" for name in amounts)
+    assert [as_number(amount, digits=3) for amount in (0.0012345, 1.2, 12_345.6, None)] == [
+        "0.00123",
+        "1.2",
+        "12,300",
+        "",
+    ]
 
 
 def test_ticks_of_a_logarithmic_axis_are_written_in_full() -> None:

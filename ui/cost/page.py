@@ -201,7 +201,7 @@ def _units(cost: CostAnswer, currency: Currency) -> None:
         "what is busy. At full load: as if the peak lasted day and night. The next system: what the requests cost "
         "that need one more system."
     )
-    draw_wrapped(units_table(cost, currency), alt="Cost per request and per million tokens")
+    draw_wrapped(units_table(cost, currency), alt="Cost per request and per million tokens", digits=3)
 
 
 def _months(cost: CostAnswer, key: str, constants: str, currency: Currency, *, dark: bool) -> None:

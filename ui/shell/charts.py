@@ -1,6 +1,7 @@
 """A chart, and its numbers as a table and a CSV: the same on every page."""
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from types import MappingProxyType
 from typing import Any, Literal
 
@@ -92,10 +93,16 @@ def draw_rows(table: pd.DataFrame, *, key: str, alt: str, height: Literal["auto"
     st.dataframe(table, hide_index=True, height=height, key=key, placeholder="", alt=alt, column_config=columns)
 
 
-def draw_wrapped(table: pd.DataFrame, *, alt: str, height: int | Literal["content"] = "content") -> None:
+ALL_DIGITS = 10
+"""Digits beyond which a number has but rounding."""
+
+
+def draw_wrapped(
+    table: pd.DataFrame, *, alt: str, height: int | Literal["content"] = "content", digits: int = ALL_DIGITS
+) -> None:
     """A small table whose cells show all of their text, in as many lines as it takes: a grid cuts it, or makes every
-    row as high as the longest. ``height`` in pixels: rows scroll below their heads. On a phone a wide one is a grid:
-    sentences beside many columns would stand there a word a line."""
+    row as high as the longest. ``height`` in pixels: rows scroll below their heads; ``digits`` of numbers at most. On a
+    phone a wide one is a grid: sentences beside many columns would stand there a word a line."""
     if on_a_phone() and len(table.columns) > _MOST_ON_A_PHONE:
         st.dataframe(table, hide_index=True, placeholder="", alt=alt, column_config=grouped(table))
         return
@@ -103,7 +110,7 @@ def draw_wrapped(table: pd.DataFrame, *, alt: str, height: int | Literal["conten
     shown = pd.DataFrame(
         {as_markdown(str(name)): table[name] if name in numbers else table[name].map(_as_cell) for name in table}
     )
-    styled = shown.style.format(_as_number, subset=shown.select_dtypes("number").columns)
+    styled = shown.style.format(partial(as_number, digits=digits), subset=shown.select_dtypes("number").columns)
     st.table(styled, border="horizontal", hide_index=True, alt=alt, height=height)
 
 
@@ -111,9 +118,9 @@ def _as_cell(value: Any) -> str:
     return "" if value is None or value != value else as_markdown(str(value))  # NaN alone differs from itself
 
 
-def _as_number(value: Any) -> str:
+def as_number(value: Any, digits: int) -> str:
     """A number with separators and the digits that it has; empty where it is unknown."""
-    return "" if pd.isna(value) else f"{value:,.10g}"
+    return "" if pd.isna(value) else f"{float(f'{value:.{digits}g}'):,.{ALL_DIGITS}g}"
 
 
 def grouped(table: pd.DataFrame) -> dict[str, Any]:
