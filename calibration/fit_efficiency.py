@@ -41,7 +41,7 @@ Progress = Callable[[str], None]
 
 
 @dataclass(frozen=True)
-class FirstTokens:
+class OutsideSteps:
     """What the rows of a mode take to the first token inside the engine, by simulation, seconds (C,): ``engine_s``, and
     ``step_s`` more for each decode step of others; NaN where a row does not tell what passes outside of it."""
 
@@ -57,7 +57,7 @@ class Fit:
 
     parameters: Parameters
     vector: Floats
-    first_tokens: Mapping[str, FirstTokens] | None = None
+    first_tokens: Mapping[str, OutsideSteps] | None = None
     trust: dict[str, dict[str, Floats]] | None = None
 
     @property
@@ -148,27 +148,23 @@ def with_front_end(tables: Sequence[FitTargets], fit: Fit) -> Fit:
     return _solve_front_end(tables, replace(fit, first_tokens=first), None)
 
 
-def _first_tokens(table: FitTargets, fit: Efficiencies) -> FirstTokens:
-    """The rows of one mode."""
-    points, observed = table.points, table.observed["ttft"]
+def _first_tokens(table: FitTargets, fit: Efficiencies) -> OutsideSteps:
+    """The rows of one mode: what they take without a step of others, and with one."""
+    points = table.points
     taken = front_end(points, Roofline(fit)).taken_s(points.lengths)[:, 0]
-    ends = []
-    for steps in (0.0, 1.0):
-        source = Roofline(replace(fit, common=replace(fit.common, first_token_steps=steps)))
-        if table.mode == CLOSED_LOOP:
-            both = np.array([(run.ttft_s, run.ttft_p50_s) for run in runs(points, source)])
-            told = np.isfinite(table.median_first_token)
-            ends.append(np.where(told, both[:, 1], both[:, 0]))
-        else:
-            ends.append(fixed_rate(points, source).ttft_s[:, 0])
+    sources = [Roofline(replace(fit, common=replace(fit.common, first_token_steps=steps))) for steps in (0.0, 1.0)]
     if table.mode == CLOSED_LOOP:
+        medians = np.isfinite(table.median_first_token)
+        runs_of = [np.array([(run.ttft_s, run.ttft_p50_s) for run in runs(points, one)]) for one in sources]
+        without, with_one = (np.where(medians, each[:, 1], each[:, 0]) for each in runs_of)
         few = (points.concurrency <= FEW_IN_FLIGHT)[:, 0]
-        observed = np.where(told, table.median_first_token, np.where(few, observed, np.nan))
+        observed = np.where(medians, table.median_first_token, np.where(few, table.observed["ttft"], np.nan))
         observed = np.where(_in_cohorts(table), np.nan, observed)
     else:
+        without, with_one = (fixed_rate(points, one).ttft_s[:, 0] for one in sources)
         share = points.rate_rps[:, 0] / largest_stable_rps(points, Roofline(fit))
-        observed = np.where(share <= FAR_FROM_FULL, observed, np.nan)
-    return FirstTokens(engine_s=ends[0] - taken, step_s=ends[1] - ends[0], observed=observed)
+        observed = np.where(share <= FAR_FROM_FULL, table.observed["ttft"], np.nan)
+    return OutsideSteps(engine_s=without - taken, step_s=with_one - without, observed=observed)
 
 
 def _solve_front_end(tables: Sequence[FitTargets], fit: Fit, keep: dict[str, np.ndarray] | None) -> Fit:

@@ -43,8 +43,8 @@ def _rent(scenario: Scenario) -> dict[str, list[str]]:
     """From whom and how instances are rented, where the scenario says so: it decides what is planned in the cloud."""
     costs = scenario.costs
     purchase = "" if costs.purchase == Costs.model_fields["purchase"].default else TERMS[costs.purchase].label
-    said = {"cost_purchase": purchase, "cost_cloud": costs.cloud_provider, "cost_cloud_region": costs.cloud_region}
-    return {key: [text] for key, text in said.items() if text}
+    texts = {"cost_purchase": purchase, "cost_cloud": costs.cloud_provider, "cost_cloud_region": costs.cloud_region}
+    return {key: [text] for key, text in texts.items() if text}
 
 
 def without_addresses(parameters: Parameters) -> dict[str, list[str]]:

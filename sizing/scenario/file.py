@@ -270,8 +270,8 @@ def _unknown_key(path: list[str]) -> str:
         beside = shown(section[-1], LONGEST_KEY) if section else "the scenario"
         return f"{where}: cannot stand beside the other keys of {beside}: keep one of them."
     longer = [one for one in known if key in one.split("_")]
-    asked = not section or (section[0] in ASKED and len(section) == 1)
-    elsewhere = CALLED_ELSEWHERE.get(key.lower().replace("-", "_")) if asked else None
+    of_question = not section or (section[0] in ASKED and len(section) == 1)
+    elsewhere = CALLED_ELSEWHERE.get(key.lower().replace("-", "_")) if of_question else None
     near = [elsewhere] if elsewhere else nearest_names(key, known) or longer
     if not near and len(section) < 2:  # a key of another section, put beside sections or into the wrong one
         places = _places(Scenario)

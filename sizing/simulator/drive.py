@@ -142,6 +142,10 @@ def drive(
     return _outcome(line, measurement, waiting, in_system, peak, overwhelmed, stopped)
 
 
+_COUNTERS = ("finished", "rejected", "too_long", "preempted", "failed_over", "events")
+"""Counts of the pools that add up, by the names that they have in both."""
+
+
 def _bin_counts(worlds: Sequence[World], metric: int) -> BinCounts:
     """What all pools counted of a latency."""
     first = int(min(w.sums[:, LOWEST_BIN + metric].min() for w in worlds))
@@ -174,13 +178,8 @@ def _outcome(
         horizon_s=measurement.horizon_s,
         replicas=sum(len(w.replicas) for w in worlds),
         arrived=int(worlds[0].state["arrived"][0]),
-        finished=int(line.total("finished")),
-        rejected=int(line.total("rejected")),
-        too_long=int(line.total("too_long")),
-        preempted=int(line.total("preempted")),
-        failed_over=int(line.total("failed_over")),
+        **{name: int(line.total(name)) for name in _COUNTERS},
         unfinished=line.in_system,
-        events=int(line.total("events")),
         exhausted=line.exhausted,
         waiting=waiting,
         in_system=in_system,

@@ -4,8 +4,6 @@ A kept run is taken only where a simulation would have ended the same way, and i
 simulated: no answer depends on what was asked before.
 """
 
-from __future__ import annotations
-
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Hashable

@@ -186,8 +186,8 @@ def _planned(scenario: Scenario) -> str:
 def _rest(row: pd.Series) -> None:
     """What the table has no room for, of the row that was selected."""
     rest = {name: row[name] for name in COLUMNS.values() if name not in _WIDTHS_PX and pd.notna(row[name])}
-    said = (f"{name}: {stated(v) if isinstance(v, int | float) else v}" for name, v in rest.items() if v != "")
-    st.markdown(as_markdown(f"{row['Model']} on {stated(row['GPUs'])} x {row['GPU']}: {'; '.join(said)}"))
+    facts = (f"{name}: {stated(v) if isinstance(v, int | float) else v}" for name, v in rest.items() if v != "")
+    st.markdown(as_markdown(f"{row['Model']} on {stated(row['GPUs'])} x {row['GPU']}: {'; '.join(facts)}"))
 
 
 def _table(rows: pd.DataFrame) -> None:

@@ -181,8 +181,8 @@ def _preview(curve: Curve) -> None:
         st.caption(as_markdown(f"The same in all {len(table)} runs: {same}."))
     if left := [name.removesuffix(" (ms)") for name in every if name not in shown]:
         st.caption(f"Read, too, and in the CSV below: {listed(left)}.")
-    if said := noted(curve):
-        st.caption(bullets(said))
+    if notes := noted(curve):
+        st.caption(bullets(notes))
 
 
 def _within_a_window(columns: list[str]) -> list[str]:

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import pandas as pd
 import streamlit as st
@@ -60,46 +61,50 @@ def draw_alternatives(answer: FormAnswer) -> None:
     plan = answer.plan
     if plan.deployment is None:
         return
-    at = f"p{answer.scenario.limits.percentile:g}"
     table = alternatives_table(answer)
-    more = {name: _LETTER_PX * max(_most_letters(table[name]) - _SHORT, 0) for name in ("split", "format")}
     # Where all others are estimated alike, the line below says so, and names of GPUs have the room.
     alike = table["origin"][1:].nunique() <= 1
-    gpus_px = _GPUS_PX + (_ORIGIN_PX if alike else 0)
-    spare = max(gpus_px - _AROUND_PX - _LETTER_PX * _most_letters(table["gpu"]), _SPARE_PX)
-    number, text = st.column_config.NumberColumn, st.column_config.TextColumn
     narrow = is_narrow()
-    pinned = not narrow  # there the two first columns would leave no room to move the others
     st.dataframe(
         table,
         hide_index=True,
         key="alternatives",
         alt="The plan, and other deployments that meet the limits, best first",
         column_order=_order(table, narrow=narrow, without=("origin",) if alike else ()),
-        column_config={
-            USE: st.column_config.ButtonColumn("", key=_CLICK, on_click=_use, args=(answer,), width=42, pinned=pinned),
-            "gpu": text("GPUs", pinned=pinned, width=gpus_px - min(sum(more.values()), spare)),
-            "split": text(
-                "Split", width=42 + more["split"], help="How one copy of the model is spread over GPUs: TP, PP, EP, DP."
-            ),
-            "format": text("Format", width=52 + more["format"]),
-            "engine": text("Engine", width=94),
-            "ttft": number(f"{at} TTFT (ms)", format="localized", width=92, help="Time to first token."),
-            "itl": number(f"{at} ITL (ms)", format="localized", width=84, help="Gap between tokens."),
-            "usd": number("USD/month", format="localized", step=1, width=78, help=_HARDWARE),
-            "origin": text("Figures", width=_ORIGIN_PX, help="Where instances and latency come from."),
-            "difference": text("Difference", width=70, help="Hardware per month, against that of the plan."),
-            "range": text("GPUs, 8 of 10", help="GPUs that were enough in 8 of 10 such cases."),
-            "instance": text("One instance", width=110, help="How one copy of the model is spread over GPUs."),
-            "systems": number("Systems", format="localized"),
-            "e2e": number(f"{at} E2E (ms)", format="localized"),
-            "rate": number("Output tokens/s per GPU", format="localized"),
-            "serving": text("Serving", width=110),
-            "limited": "Limited by",
-            "source": "Step times from",
-        },
+        column_config=_column_config(answer, table, gpus_px=_GPUS_PX + (_ORIGIN_PX if alike else 0), narrow=narrow),
     )
     _draw_notes(answer, plan.deployment)
+
+
+def _column_config(answer: FormAnswer, table: pd.DataFrame, *, gpus_px: int, narrow: bool) -> dict[str, Any]:
+    """How each column of the alternatives is headed, how wide it is and how its numbers are written."""
+    at = f"p{answer.scenario.limits.percentile:g}"
+    more = {name: _LETTER_PX * max(_most_letters(table[name]) - _SHORT, 0) for name in ("split", "format")}
+    spare = max(gpus_px - _AROUND_PX - _LETTER_PX * _most_letters(table["gpu"]), _SPARE_PX)
+    number, text = st.column_config.NumberColumn, st.column_config.TextColumn
+    pinned = not narrow  # there the two first columns would leave no room to move the others
+    return {
+        USE: st.column_config.ButtonColumn("", key=_CLICK, on_click=_use, args=(answer,), width=42, pinned=pinned),
+        "gpu": text("GPUs", pinned=pinned, width=gpus_px - min(sum(more.values()), spare)),
+        "split": text(
+            "Split", width=42 + more["split"], help="How one copy of the model is spread over GPUs: TP, PP, EP, DP."
+        ),
+        "format": text("Format", width=52 + more["format"]),
+        "engine": text("Engine", width=94),
+        "ttft": number(f"{at} TTFT (ms)", format="localized", width=92, help="Time to first token."),
+        "itl": number(f"{at} ITL (ms)", format="localized", width=84, help="Gap between tokens."),
+        "usd": number("USD/month", format="localized", step=1, width=78, help=_HARDWARE),
+        "origin": text("Figures", width=_ORIGIN_PX, help="Where instances and latency come from."),
+        "difference": text("Difference", width=70, help="Hardware per month, against that of the plan."),
+        "range": text("GPUs, 8 of 10", help="GPUs that were enough in 8 of 10 such cases."),
+        "instance": text("One instance", width=110, help="How one copy of the model is spread over GPUs."),
+        "systems": number("Systems", format="localized"),
+        "e2e": number(f"{at} E2E (ms)", format="localized"),
+        "rate": number("Output tokens/s per GPU", format="localized"),
+        "serving": text("Serving", width=110),
+        "limited": "Limited by",
+        "source": "Step times from",
+    }
 
 
 def _order(table: pd.DataFrame, *, narrow: bool, without: Sequence[str]) -> list[str]:

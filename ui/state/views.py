@@ -132,16 +132,16 @@ def parameters(page: str) -> dict[str, list[str]]:
 
 def carried(page: str, keys: Iterable[str]) -> dict[str, list[str]]:
     """What the address would say of widgets of a page, on any other one."""
-    said = parameters(page) if page in st.session_state.get(_VIEWS, {}) else {}
-    return {key: said[key] for key in keys if key in said}
+    stated = parameters(page) if page in st.session_state.get(_VIEWS, {}) else {}
+    return {key: stated[key] for key in keys if key in stated}
 
 
 def bring(page: str, texts: Mapping[str, list[str]]) -> None:
     """Let widgets of a page that is not open begin with what an address says of them; empty: with their defaults."""
-    for key, said in texts.items():
+    for key, values in texts.items():
         st.session_state.pop(key, None)
-        if said or page in st.session_state.get(_VIEWS, {}):
-            _page(page).last[key] = list(said)
+        if values or page in st.session_state.get(_VIEWS, {}):
+            _page(page).last[key] = list(values)
 
 
 def _page(page: str) -> _Page:
