@@ -81,6 +81,7 @@ def with_learned(replica: Replica, one: LearnedCalibration) -> Replica:
         grid=replica.grid.stretched(one.decode, one.prefill).with_sequences(sequence_s_of(one)),
         request_s=replica.request_s * one.front,
         prompt_token_s=replica.prompt_token_s * one.front,
+        first_token_steps=replica.first_token_steps * one.front,
     )
 
 

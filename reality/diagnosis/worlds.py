@@ -237,6 +237,7 @@ class Worlds:
             kv_tokens=base.kv_tokens * one.kv_scale,
             request_s=base.request_s * one.front,
             prompt_token_s=base.prompt_token_s * one.front,
+            first_token_steps=base.first_token_steps * one.front,
         )
         shares, slowness = _of_replicas(one)
         known = sequence_s_of(self._learned)

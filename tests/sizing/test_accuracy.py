@@ -92,9 +92,10 @@ def test_the_code_reproduces_the_recorded_errors_of_the_roofline(library, errors
             error = errors_now[table.mode, metric]
             error = pd.Series(error[np.isfinite(error)])
             if len(error) >= 50:
-                # three digits of the committed parameters move a median by less than half a per cent; of 100 rows just
-                # below capacity, where 5 % of capacity is a factor of 1.5 in TTFT, by up to a tenth
-                near = {"rel": 0.1, "abs": 0.5} if table.mode == "fixed_rate" else {"abs": 0.5}
+                # Three digits of the committed parameters, and layouts of runs that state none, which are chosen by the
+                # parameters that a calibration begins with, move a median by less than 0.7 per cent; of 100 rows just
+                # below capacity, where 5 % of capacity is a factor of 1.5 in TTFT, by up to a tenth.
+                near = {"rel": 0.1, "abs": 0.7} if table.mode == "fixed_rate" else {"abs": 0.7}
                 assert summary(error)["median_pct"] == pytest.approx(recorded[table.mode, metric], **near), RENEW
 
 

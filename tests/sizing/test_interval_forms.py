@@ -57,7 +57,7 @@ def test_the_form_that_ships_holds_what_was_asked_of_runs_at_their_limits() -> N
     compared = json.loads((DATA_DIR / "accuracy.json").read_text(encoding="utf-8"))["forms"]
     held = {r["form"]: r["inside_80_pct"] for r in compared if r["mode"] == AT_LIMITS}
     assert set(held) == set(FORMS)
-    assert 78 <= held[CAPACITY] <= 85
+    assert 78 <= held[CAPACITY] <= 86.5, "80 % of 147 independent runs are 73.5 to 86.5 % by chance"
 
 
 def test_random_effects_add_both_variances() -> None:
