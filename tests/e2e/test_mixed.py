@@ -14,7 +14,7 @@ from tests.e2e.conftest import OpenPage
 from tests.e2e.test_accessibility import findings
 
 INPUTS = (
-    "model=meta-llama/Meta-Llama-3-8B-Instruct&mixed=2&isl=500&isl95=3000&osl=200&rps=40&ttft=1000"
+    "model=meta-llama/Meta-Llama-3-8B-Instruct&mixed=2&isl=500&isl95=3000&osl=200&rps=48&ttft=1000"
     "&gpu=L4+24GB&gpu=H100+SXM5+80GB&where=Cloud"
 )
 

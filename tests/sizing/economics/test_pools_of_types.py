@@ -40,15 +40,15 @@ def test_the_cost_of_pools_is_that_of_both() -> None:
 def test_all_requests_go_through_both_pools() -> None:
     ways = ways_of_answer(pools.answer())
     assert isinstance(ways, WaysOfPools)
-    assert [each.fleet.peak_rps for each in ways.each] == [40.0, 40.0]
+    assert [each.fleet.peak_rps for each in ways.each] == [30.0, 30.0]
     # Twice the load: either pool has twice the instances that the load takes by its own capacity.
     for each in ways.each:
         (kind,) = each.fleet.kinds
         (more,) = each.fleet.at(2.0).kinds
-        assert more.working == pytest.approx(80.0 / kind.max_rps, abs=1.0)
+        assert more.working == pytest.approx(60.0 / kind.max_rps, abs=1.0)
     assert ways.cloud(2.0).usd_per_month.value > ways.cloud(1.0).usd_per_month.value
     chosen = ways.cloud(1.0)
-    busy = ways.month.requests / (40.0 * 3600 * 730)
+    busy = ways.month.requests / (30.0 * 3600 * 730)
     usd = 0.0
     for each, view in zip(ways.each, chosen.fleets, strict=True):
         assert view.systems is not None

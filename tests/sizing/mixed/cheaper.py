@@ -10,7 +10,7 @@ from tests.sizing.asking import LLAMA_8B, raw
 
 KEYS: dict[str, Any] = raw(
     LLAMA_8B,
-    workload={"input_tokens": {"p50": 500, "p95": 3000}, "output_tokens": 200, "peak_rps": 40},
+    workload={"input_tokens": {"p50": 500, "p95": 3000}, "output_tokens": 200, "peak_rps": 48},
     limits={"ttft_ms": 1000, "itl_ms": 100},
     deployment={"gpus": ["l4", "h100_sxm"], "location": "cloud", "mixed": 2},
     prices={"gpu": "l4", "gpu_hour_usd": 0.2},

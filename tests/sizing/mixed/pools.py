@@ -17,8 +17,8 @@ def keys(engine: str) -> dict[str, Any]:
     """The keys of the scenario for one engine."""
     return raw(
         LLAMA_70B,
-        workload={"input_tokens": 4000, "output_tokens": 400, "peak_rps": 40},
-        limits={"ttft_ms": 1500, "itl_ms": 15},
+        workload={"input_tokens": 4000, "output_tokens": 400, "peak_rps": 30},
+        limits={"ttft_ms": 1000, "itl_ms": 15},
         deployment={"gpus": ["h100_sxm", "h20"], "engines": [engine], "location": "cloud", "mixed": 2},
         prices={"negotiated": {"gpu_hours": [_rented("h20", 0.18), _rented("h100_sxm", 1.0)]}},
     )
