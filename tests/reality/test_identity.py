@@ -130,7 +130,7 @@ def test_metrics_speak_for_an_engine_of_the_catalogue() -> None:
     """Or for none: front ends stand before engines that their metrics do not name, and some engines are read live
     that nobody can plan with."""
     front_ends, not_planned = (
-        {"dynamo", "dynamo_worker", "litellm", "llm_d", "triton"},
+        {"dynamo", "dynamo_worker", "gen_ai", "litellm", "llm_d", "sglang_router", "triton"},
         {"llamacpp", "lmdeploy", "mindie"},
     )
     named = {v.id: v.engine for v in engine_vocabularies().values()}

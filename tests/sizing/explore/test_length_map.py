@@ -63,11 +63,26 @@ def test_the_cached_share_of_the_prompt_stays_as_it_is() -> None:
     assert cell.gpus == deployed.gpus
 
 
-def test_longer_prompts_never_need_fewer_gpus() -> None:
-    found = gpus_over_lengths(scenario(), "h100_sxm", [2.0**k for k in range(6, 13)], OUTPUTS)
+LONGER = tuple(2.0**k for k in range(6, 13))
+
+
+@pytest.mark.parametrize("weights", ["bf16", "fp8"])
+def test_longer_prompts_never_need_fewer_gpus(weights: str) -> None:
+    """In one weight format: where two are bought alike, the one that is published may come first with more in use."""
+    asked = scenario().model_dump(exclude_unset=True)
+    asked["deployment"] |= {"precisions": [weights]}
+    found = gpus_over_lengths(Scenario.model_validate(asked), "h100_sxm", LONGER, OUTPUTS)
     for column in range(len(OUTPUTS)):
         needed = [row[column].gpus or 10**9 for row in found.rows]
         assert needed == sorted(needed)
+
+
+@pytest.mark.parametrize("output_tokens", OUTPUTS)
+def test_longer_prompts_never_buy_fewer_gpus(output_tokens: float) -> None:
+    """In whichever weight format: what is bought is what the objective counts."""
+    deployed = [plan(at(prompt, output_tokens), alternatives=0).deployment for prompt in LONGER]
+    bought = [one.gpus_bought if one else 10**9 for one in deployed]
+    assert bought == sorted(bought)
 
 
 def customer(**workload: object) -> Scenario:

@@ -57,7 +57,7 @@ def test_of_every_gpu_type_the_better_kind_of_serving_is_listed() -> None:
     asked = scenario(
         model=LLAMA_8B,
         workload={"input_tokens": 3000, "output_tokens": 300, "peak_rps": 40},
-        limits={"ttft_ms": 2000, "itl_ms": 25},
+        limits={"ttft_ms": 2000, "itl_ms": 21},
         deployment={"gpus": ["h200_sxm", "a100_sxm_80g"]},
     )
     found = plan(asked)

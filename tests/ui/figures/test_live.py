@@ -135,7 +135,7 @@ def test_a_fleet_of_any_size_stays_within_what_a_browser_is_sent(number: int) ->
     assert drawn == (number if number <= MOST_CELLS else number // 8)
     assert drawn <= MAX_POINTS
     assert len(figure.data[1].x) == 1, "the GPU in trouble is found among all"
-    assert f"of {number} GPUs" in gpu_map_alt_text(devices, MEASURES["sm_active"])
+    assert f"of {number:,} GPUs" in gpu_map_alt_text(devices, MEASURES["sm_active"])
     assert len(gpu_table(devices)) == number
 
 
