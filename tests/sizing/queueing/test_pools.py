@@ -167,7 +167,7 @@ def a_case(model: str, rps: float, **workload: Any) -> tuple[Any, Any, PoolsCase
 
 @pytest.mark.parametrize("share", [0.5, 0.8])
 def test_time_to_first_token_is_near_the_simulator(share: float) -> None:
-    """Of whole instances, busy 46 and 69 %. At 79 % the estimate of p95 lies 25 to 50 % above, by seed: it is careful."""
+    """Instances are busy 46 and 69 %. At 79 % the estimate of p95 lies 25 to 50 % above, by seed."""
     rps = 27.0
     question, pools, case = a_case(LLAMA_8B, rps)
     one_prompt = times_of(question, pools.pools.evaluated, pools.pools.prefill[:1])
