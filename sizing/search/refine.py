@@ -6,6 +6,8 @@ the same formulas as in the screen.
 Beside the best few, pipelines are tried that the screen underrates. The load model lets a prompt wait for the whole
 step before it; in a pipeline the chunks of several prompts are in different stages at once. So deeper pipelines need
 fewer instances by simulation than by the screen, and those it leaves just behind are worth a simulation of their own.
+Where a pipeline comes first, the same GPUs without stages are tried too: that one was corrected and they were not must
+not be why it does.
 """
 
 from __future__ import annotations
@@ -15,7 +17,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from sizing.base.arrays import ROUNDING, Counts, Rows
+from sizing.base.arrays import ROUNDING, Counts, Flags, Rows
 from sizing.base.choices import BY_COST
 from sizing.question.configuration import Configuration
 from sizing.question.understand import Question
@@ -43,7 +45,8 @@ JUST_BEHIND = 1.2
 deployments that the search missed in 247 random scenarios (22 November 2026), 15 were pipelines within it."""
 
 MOST_TRIED = 2
-"""Pipelines that are simulated beside what the search tries anyway. Chosen: few, as each costs time in every plan."""
+"""Pipelines, and layouts without stages, that are simulated beside what the search tries anyway. Chosen: few, as each
+costs time in every plan."""
 
 
 @dataclass
@@ -70,6 +73,8 @@ class Search:
     """Requests/s of one instance at which every limit still holds, by the result that was searched from."""
     pipelines_tried: bool = False
     """Whether the pipelines that the screen underrates have been simulated."""
+    unstaged_tried: bool = False
+    """Whether layouts without stages have been simulated because a pipeline came first."""
 
     @property
     def question(self) -> Question:
@@ -259,7 +264,7 @@ def _search(search: Search, certain: set[int]) -> None:
             return
         result = search.results.get(last.winner)
         if isinstance(result, Needed) and last.winner in certain:
-            if _pipelines_tried(search, last):
+            if _rivals_tried(search, last):
                 continue
             return
         if isinstance(result, Needed):
@@ -269,12 +274,18 @@ def _search(search: Search, certain: set[int]) -> None:
             search.simulate(last.winner)
 
 
-def _pipelines_tried(search: Search, now: Refined) -> bool:
-    """Simulate once the pipelines that the screen underrates; whether there were any."""
-    if search.pipelines_tried or now.first is None:
+def _rivals_tried(search: Search, now: Refined) -> bool:
+    """Simulate once the pipelines that the screen underrates, and once, when a pipeline comes first, what serves on the
+    same GPUs without stages; whether there were any."""
+    if now.first is None:
         return False
-    search.pipelines_tried = True
-    rivals = underrated(search.screened, now.winner, float(now.deployments.counted()[now.first]), search.known)
+    against, rivals = (search.screened, now.winner, float(now.deployments.counted()[now.first]), search.known), []
+    if not search.pipelines_tried:
+        search.pipelines_tried = True
+        rivals += underrated(*against)
+    if not search.unstaged_tried and search.evaluated.candidates.pp[now.winner] > 1:
+        search.unstaged_tried = True
+        rivals += unstaged(*against)
     for index in rivals:
         search.simulate(index)
     return bool(rivals)
@@ -333,13 +344,30 @@ def underrated(screened: Aggregated, best: int, least: float, known: Set[int]) -
 
     By the screen they lie just behind it; without latency limits, by what they carry for ever, they would count less.
     """
-    question, evaluated, counted = screened.question, screened.evaluated, screened.counted()
+    counted = screened.counted()
+    just_behind = counted <= JUST_BEHIND * counted[screened.index == best].min(initial=np.inf)
+    staged = screened.evaluated.candidates.pp[screened.index] > 1
+    return _that_may_come_before(screened, just_behind & staged, least, known)
+
+
+def unstaged(screened: Aggregated, best: int, least: float, known: Set[int]) -> list[int]:
+    """Rows not ``known`` without stages, on the GPU, engine and weight format of the pipeline in the row ``best``, that
+    might come before it: which counts ``least``."""
+    rows = screened.evaluated.candidates.rows
+
+    def kind(row: Configuration) -> object:
+        return row.gpu.id, row.engine.id, row.precision.id
+
+    alike = [rows[i].pp == 1 and kind(rows[i]) == kind(rows[best]) for i in screened.index]
+    return _that_may_come_before(screened, np.array(alike, dtype=np.bool_), least, known)
+
+
+def _that_may_come_before(screened: Aggregated, which: Flags, least: float, known: Set[int]) -> list[int]:
+    """Rows not ``known`` of ``which`` (N,) that by what they carry for ever would count less than ``least``."""
+    question, evaluated = screened.question, screened.evaluated
     if question.scenario.deployment.objective == "latency":  # is not made of instances
         return []
-    place = np.flatnonzero(screened.index == best)
-    just_behind = counted <= JUST_BEHIND * counted[place].min(initial=np.inf)
-    staged = evaluated.candidates.pp[screened.index] > 1
-    near = np.flatnonzero(just_behind & staged & ~np.isin(screened.index, list(known)))
+    near = np.flatnonzero(which & ~np.isin(screened.index, list(known)))
     index = screened.index[near]
     for_ever = instances_needed(question.demand.sustained_rps, evaluated.capacity.stable_rps[index])
     near = near[aggregated(question, evaluated, index, for_ever).counted() < least]

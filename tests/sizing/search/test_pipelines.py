@@ -6,6 +6,7 @@ import numpy as np
 
 from sizing import Scenario
 from sizing.question.understand import understand
+from sizing.search.instances import Needed
 from sizing.search.refine import JUST_BEHIND, MOST_TRIED, Refined, refine, underrated
 from sizing.search.serving import screened
 
@@ -53,6 +54,25 @@ def test_what_is_tried_are_pipelines_just_behind_that_could_count_less() -> None
         assert search.evaluated.candidates.pp[index] > 1
         assert screen.counted()[np.flatnonzero(screen.index == index)[0]] <= JUST_BEHIND * least
     assert not underrated(screen, first, float(screen.counted().min()) / 100, {first})  # nothing is that small
+
+
+def test_where_a_pipeline_comes_first_the_same_gpus_are_tried_without_stages() -> None:
+    """The screen gives either too many instances; with the pipeline alone corrected, it came before as many GPUs
+    without stages, which are preferred."""
+    long = {"input_tokens": 30_000, "output_tokens": 500, "peak_rps": 2}
+    asked = {"model": "meta-llama/Llama-3.3-70B-Instruct", "workload": long, "limits": {"ttft_ms": 5000}}
+
+    def on_mi355x(**deployment: Any) -> Refined:
+        question = understand(Scenario.model_validate({**asked, "deployment": {"gpus": ["mi355x"], **deployment}}))
+        return refine(screened(question).together, seed=0)
+
+    found, staged = on_mi355x(), on_mi355x(pp=PIPELINES)
+    rows = found.search.evaluated.candidates.rows
+    tried = {rows[i].pp for i, one in found.search.results.items() if isinstance(one, Needed)}
+    assert found.search.unstaged_tried
+    assert {1, 4} <= tried
+    assert rows[found.winner].pp == 1
+    assert gpus(found) <= gpus(staged)
 
 
 def test_where_the_smallest_unit_suffices_no_pipeline_is_tried() -> None:
