@@ -65,7 +65,7 @@ def test_a_front_end_that_requests_queue_for_is_named_and_carries_less(engine: s
     assert (said.main_cause, first.subject) == ("engine", "front end"), said.headline
     assert "before the engine has them" in said.headline
     assert "they queue for it" in said.headline
-    # The deployment of this simulator plans no step ahead, of which the plan has 1.4: so much less is left to the front.
+    # The deployment of this simulator plans no step ahead, of which the plan has 1.4: the front is left less.
     assert first.share_ms == pytest.approx(one.shares["ttft_ms"]["front"], rel=0.3 if engine == "vllm" else 0.4)
     served = 1.0 / one.history.world.front * one.history.world.replicas
     assert said.capacity_within_limits_rps is not None
