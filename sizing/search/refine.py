@@ -73,8 +73,8 @@ class Search:
     """Requests/s of one instance at which every limit still holds, by the result that was searched from."""
     pipelines_tried: bool = False
     """Whether the pipelines that the screen underrates have been simulated."""
-    unstaged_tried: bool = False
-    """Whether layouts without stages have been simulated because a pipeline came first."""
+    unstaged: set[int] | None = None
+    """Layouts without stages that have been simulated because a pipeline came first; None: none came first yet."""
 
     @property
     def question(self) -> Question:
@@ -239,7 +239,9 @@ def refine(screened: Aggregated, seed: int, work: Work | None = None, known: Sea
     """
     search = Search(screened, seed, work or Work())
     if known is not None:
-        search.results, search.cases, search.certain = dict(known.results), dict(known.cases), set(known.certain)
+        # What was tried because a pipeline came first there would not be tried by a question that is asked alone.
+        own = {index: one for index, one in known.results.items() if index not in (known.unstaged or ())}
+        search.results, search.cases, search.certain = own, dict(known.cases), known.certain & own.keys()
         search.heaviest = known.heaviest
     certain = search.certain
     try:
@@ -283,9 +285,9 @@ def _rivals_tried(search: Search, now: Refined) -> bool:
     if not search.pipelines_tried:
         search.pipelines_tried = True
         rivals += underrated(*against)
-    if not search.unstaged_tried and search.evaluated.candidates.pp[now.winner] > 1:
-        search.unstaged_tried = True
-        rivals += unstaged(*against)
+    if search.unstaged is None and search.evaluated.candidates.pp[now.winner] > 1:
+        search.unstaged = set(unstaged(*against))
+        rivals += search.unstaged
     for index in rivals:
         search.simulate(index)
     return bool(rivals)
