@@ -126,6 +126,12 @@ def test_the_second_of_two_editors_sees_the_difference_and_chooses(
     theirs = Scenario.model_validate({**raw(), "name": "Two editors, theirs"})
     number = int(done.rstrip(".").rpartition(" ")[2])
     library.save(number, 1, ScenarioDraft(scenario=theirs), by=owner("bob"))
+    mine.keyboard.press("Escape")
+    prompt = mine.get_by_label("Prompt (tokens)", exact=True)  # only what has changed is a new version
+    prompt.fill("1234")
+    prompt.press("Enter")
+    settle(mine)
+    press(mine, "Save")
     press(mine, "Save as version 2", within=POPOVER)
     expect(mine.get_by_text("bob has saved version 2 meanwhile")).to_be_visible()
     press(mine, "Keep mine", within=POPOVER)
