@@ -43,7 +43,8 @@ Progress = Callable[[str], None]
 @dataclass(frozen=True)
 class OutsideSteps:
     """What the rows of a mode take to the first token inside the engine, by simulation, seconds (C,): ``engine_s``, and
-    ``step_s`` more for each decode step of others; NaN where a row does not tell what passes outside of it."""
+    ``step_s`` more for each decode step of others; ``observed``: logarithms of their TTFT, NaN where a row does not
+    tell what passes outside of the engine."""
 
     engine_s: Floats
     step_s: Floats
@@ -52,8 +53,8 @@ class OutsideSteps:
 
 @dataclass(frozen=True)
 class Fit:
-    """A fitted parameter vector and its layout, with what closed loops take to the first token and the trust in sources
-    where they are known."""
+    """A fitted parameter vector and its layout; by mode, what closed and open loops take to the first token, and the
+    trust in sources: None before they are known."""
 
     parameters: Parameters
     vector: Floats
@@ -143,7 +144,7 @@ it beyond, which depends on the capacity."""
 
 def with_front_end(tables: Sequence[FitTargets], fit: Fit) -> Fit:
     """The fit with the times before the first token that TTFT leaves. What the engine takes is simulated with the
-    front end of the priors, so that requests come in the middle of steps, and without it where it is told."""
+    front end of the priors, so that requests come in the middle of steps, and that is taken off again."""
     first = {t.mode: _first_tokens(t, fit.efficiencies) for t in tables if t.mode in FIRST_TOKEN_MODES}
     return _solve_front_end(tables, replace(fit, first_tokens=first), None)
 

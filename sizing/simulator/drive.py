@@ -142,10 +142,6 @@ def drive(
     return _outcome(line, measurement, waiting, in_system, peak, overwhelmed, stopped)
 
 
-_COUNTERS = ("finished", "rejected", "too_long", "preempted", "failed_over", "events")
-"""Counts of the pools that add up, by the names that they have in both."""
-
-
 def _bin_counts(worlds: Sequence[World], metric: int) -> BinCounts:
     """What all pools counted of a latency."""
     first = int(min(w.sums[:, LOWEST_BIN + metric].min() for w in worlds))
@@ -166,20 +162,24 @@ def _outcome(
     stopped: float | None,
 ) -> SimulationCounts:
     worlds = [p.world for p in line.pools]
-    sums = reduce(np.add, [w.sums for w in worlds])
     series = reduce(np.add, [w.series for w in worlds])
     if len(worlds) == 2:  # requests come in once
         series[:, ARRIVED] = worlds[0].series[:, ARRIVED]
     return SimulationCounts(
         histogram=tuple(_bin_counts(worlds, metric) for metric in range(METRICS)),
-        sums=sums[:, :SUM_COLUMNS],
+        sums=reduce(np.add, [w.sums[:, :SUM_COLUMNS] for w in worlds]),
         series=series[:-1],
         bin_s=measurement.bin_s,
         horizon_s=measurement.horizon_s,
         replicas=sum(len(w.replicas) for w in worlds),
         arrived=int(worlds[0].state["arrived"][0]),
-        **{name: int(line.total(name)) for name in _COUNTERS},
+        finished=int(line.total("finished")),
+        rejected=int(line.total("rejected")),
+        too_long=int(line.total("too_long")),
+        preempted=int(line.total("preempted")),
+        failed_over=int(line.total("failed_over")),
         unfinished=line.in_system,
+        events=int(line.total("events")),
         exhausted=line.exhausted,
         waiting=waiting,
         in_system=in_system,
