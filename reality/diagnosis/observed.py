@@ -52,7 +52,6 @@ IMPOSSIBLE = (
 )
 MOST_NAMED = 3
 """Replicas that are named."""
-_LABELS: dict[Cause, str] = {"prompts": "Prompts are", "outputs": "Answers are"}
 LEAST_BATCH = 0.95
 """Share of the planned limit of the batch from which a lower one is another."""
 
@@ -191,7 +190,8 @@ class _Reader:
         if histogram is not None and is_as_stated(distribution, planned, ratio):
             as_planned = np.maximum(histogram / ratio, 1.0)
             fits = True
-            self.assumed.append(f"{_LABELS[cause]} spread around their mean as measured, which the plan leaves open.")
+            spread = "Prompts are" if cause == "prompts" else "Answers are"
+            self.assumed.append(f"{spread} spread around their mean as measured, which the plan leaves open.")
         count = distribution.count or requests
         noise = SURE * math.sqrt((variation(distribution.buckets) or 1.0) / count)
         off = abs(ratio - 1.0) > max(LEAST_LENGTH, noise)
