@@ -16,7 +16,7 @@ from sqlalchemy import text, update
 from bench.library_writers import prepare, torment
 from sharing.author import owner
 from sharing.errors import InvalidEntry, NewerLibrary, NotInLibrary, UnreadableVersion
-from sharing.library import migrate
+from sharing.library import database
 from sharing.library.records import Conflict, LibraryAction, Project, ScenarioDraft, ScenarioQuery, StoredFigures
 from sharing.library.schema import METADATA, REVISION, VERSIONS
 from sizing import Scenario
@@ -189,7 +189,7 @@ def test_the_migrations_lead_to_the_tables(library, place, opened):
     opened(place)  # opening a library again changes nothing
     with library.database.reading() as connection:
         assert compare_metadata(MigrationContext.configure(connection), METADATA) == []
-    assert ScriptDirectory(str(migrate.STEPS)).get_current_head() == REVISION
+    assert ScriptDirectory(str(database.STEPS)).get_current_head() == REVISION
 
 
 def test_a_library_of_a_newer_version_is_refused(library, place, opened):

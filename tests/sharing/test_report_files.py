@@ -16,8 +16,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sharing.formats import FORMATS
-from sharing.formats.axes import scale
 from sharing.formats.brand import VARIABLE, BadBrand, Brand, check_logo, configured_brand, read_brand
+from sharing.formats.chart_shape import scale
 from sharing.formats.charts import picture
 from sharing.formats.frame import width_of
 from sharing.formats.markdown import plain
