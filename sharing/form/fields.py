@@ -7,7 +7,7 @@ from types import MappingProxyType
 from typing import Any, Literal, assert_never
 
 from sharing.form.numbers import over, show_number
-from sharing.form.stages import stages_text
+from sharing.form.stages_text import stages_text
 from sizing.catalog.files import read_yaml
 from sizing.scenario.part import field_at, types_in
 from sizing.scenario.schema import Scenario

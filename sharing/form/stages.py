@@ -6,21 +6,18 @@ the model, and the other keys of a stage as in a scenario file.
 
 import re
 import shlex
-from collections.abc import Mapping, Sequence
 from typing import Any
 
 from pydantic import ValidationError
 
 from commandline.faults import wrong_with
 from sharing.form.fields import Field
-from sharing.form.numbers import AmbiguousNumber, NotANumber, parse_number, show_number
+from sharing.form.numbers import AmbiguousNumber, NotANumber, parse_number
 from sharing.form.problems import UnreadableInput
 from sizing.base.errors import nearest_names
 from sizing.scenario.stages import MOST_STAGES, PipelineStage
 
 _TEXTS = ("stage", "model", "gpu", "slice", "place")
-
-_BETWEEN = "; "
 
 
 def stages_of(text: str, field: Field) -> list[dict[str, Any]]:
@@ -70,16 +67,3 @@ def _number(text: str, key: str, where: str, field: Field) -> float | int:
 def _bad(field: Field, short: str) -> UnreadableInput:
     hint = "" if short.endswith("?") else f"; enter for example {field.example}."
     return UnreadableInput(f"{short}{hint}", short=short, instead={field.key: ""})
-
-
-def stages_text(stages: Sequence[Mapping[str, Any]]) -> str:
-    """The text of stages as a scenario file has them; what is as by default is left out."""
-    return _BETWEEN.join(_one_text(PipelineStage.model_validate(stage)) for stage in stages)
-
-
-def _one_text(stage: PipelineStage) -> str:
-    keys = stage.model_dump(exclude_defaults=True)
-    words = [keys.pop("stage"), *([shlex.quote(keys.pop("model"))] if "model" in keys else [])]
-    return " ".join(
-        [*words, *(f"{key}={shlex.quote(v) if isinstance(v, str) else show_number(v)}" for key, v in keys.items())]
-    )

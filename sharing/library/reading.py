@@ -228,7 +228,7 @@ def _opened(prefix: str, document: Values) -> Iterator[tuple[str, Any]]:
 
 
 def _text(key: str, value: Any) -> str | None:
-    from sharing.form.stages import stages_text
+    from sharing.form.stages_text import stages_text
     from sizing.decision.text import shown  # the engine, which no list of scenarios waits for
 
     if value is None:

@@ -6,8 +6,7 @@ from streamlit.testing.v1 import AppTest
 from sharing.formats import FORMATS
 from sharing.report.content import Released
 from tests.app.pages_text import problems
-from ui.library.export import Built
-from ui.library.released import PRICES
+from ui.library.export import PRICES, Built
 
 
 def opened(page: AppTest) -> AppTest:

@@ -1,6 +1,6 @@
 """Manifests beside the other files of an answer, where there is anything to deploy."""
 
-from ui.library.manifests import manifests_zip
+from ui.library.export import manifests_zip
 
 QUICK = {"model": "meta-llama/Meta-Llama-3-8B-Instruct", "gpu": "H100 SXM5 80GB", "view": "Export"}
 

@@ -7,7 +7,8 @@ from sharing.form.link import from_parameters, to_parameters
 from sharing.form.presets import defaults, presets
 from sharing.form.problems import UnreadableInput
 from sharing.form.read import to_scenario
-from sharing.form.stages import stages_of, stages_text
+from sharing.form.stages import stages_of
+from sharing.form.stages_text import stages_text
 from sharing.form.write import from_scenario
 from sharing.report.content import Facts, Released, Table
 from sharing.report.pipeline import pipeline

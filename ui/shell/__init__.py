@@ -24,12 +24,10 @@ from ui.shell.frame import (
     page_address,
     require,
 )
-from ui.shell.money import chosen_currency, draw_currency
+from ui.shell.money import WITHHELD, chosen_currency, draw_currency, draw_own_prices, withhold
 from ui.shell.notes import draw_link_notes
-from ui.shell.own_prices import WITHHELD, draw_own_prices, withhold
 from ui.shell.presenting import draw_looks, draw_present, draw_presented_header, is_presenting
-from ui.shell.progress import progress_bar
-from ui.shell.refreshing import refreshed
+from ui.shell.progress import progress_bar, refreshed
 from ui.shell.window import is_narrow, on_a_phone, watch_window
 
 __all__ = [

@@ -15,8 +15,8 @@ from ui import inputs, shell, state
 from ui.figures.memory import build_memory_bar, memory_alt_text
 from ui.figures.trade_off import build_trade_off, trade_off_alt_text
 from ui.library import draw_bar, draw_not_held
+from ui.library.export import draw_manifests
 from ui.library.exported import exported
-from ui.library.manifests import draw_manifests
 from ui.shell import draw_download, draw_own_prices
 from ui.size.above import draw_presented_above
 from ui.size.answer import draw_outcome, draw_warnings
@@ -25,10 +25,9 @@ from ui.size.evidence import draw_business, draw_evidence
 from ui.size.key_figures import draw_key_figures
 from ui.size.mixed import draw_mixed
 from ui.size.pipeline import draw_pipeline
-from ui.size.proposals import draw_proposals
 from ui.size.reuse import draw_reuse
 from ui.size.simulate import draw_simulate
-from ui.size.tables import USE, alternatives_table, draw_alternatives, draw_excluded
+from ui.size.tables import USE, alternatives_table, draw_alternatives, draw_excluded, draw_proposals
 from ui.size.trade_off import draw_trade_off
 from ui.size.what_if import draw_what_if
 from ui.state import FormAnswer, answer_of

@@ -8,7 +8,7 @@ from streamlit.proto.BackMsg_pb2 import BackMsg
 from streamlit.proto.ClientState_pb2 import ClientState
 
 from tests.loops import awaited
-from ui.gate.first_run import whole_at_first
+from ui.gate.requests import whole_at_first
 
 
 def run(fragment: str = "") -> bytes:
