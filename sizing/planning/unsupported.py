@@ -13,7 +13,7 @@ from sizing.catalog.precisions import Precision, precisions
 from sizing.catalog.support import Reason, Support, format_status, support
 from sizing.deployments.candidates import engines_allowed, enumerate_for, formats_tried, kv_formats, named_enough
 from sizing.deployments.layouts import layouts
-from sizing.planning.support_sentences import because
+from sizing.planning.rules_support import because
 from sizing.question.configuration import Allowed, Configuration
 from sizing.question.understand import Question
 

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from collectors.prices import hunt
+from collectors.prices import offers
 from collectors.prices.offers import Offer
 from reality.money import usd_per_million_output_tokens
 from sizing import Scenario
@@ -40,12 +40,12 @@ def test_offers_are_shown_with_what_failed(page: AppTest, monkeypatch: pytest.Mo
         gpu = names[0]
         return [Offer(provider=provider, instance="i", region="r", gpu=gpu, gpus=2, usd_per_hour=5.0, spot=False)]
 
-    monkeypatch.setattr(hunt, "fetch", fetch)
+    monkeypatch.setattr(offers, "fetch", fetch)
     page.button(key="live_prices_now").click().run()
     assert not page.exception
     rows = next(frame.value for frame in page.dataframe if "Provider" in frame.value)
     assert set(rows["USD per GPU-hour"]) == {2.5}
-    assert len(rows) == len(hunt.PROVIDERS) - 1
+    assert len(rows) == len(offers.PROVIDERS) - 1
     assert any("Without oci (offline)" in one.value.replace("\\", "") for one in page.caption)
 
 
@@ -63,7 +63,7 @@ def test_an_offer_that_is_used_becomes_a_price_of_ones_own_with_its_source(
             )
         ]
 
-    monkeypatch.setattr(hunt, "fetch", fetch)
+    monkeypatch.setattr(offers, "fetch", fetch)
     page.button(key="live_prices_now").click().run()
     page.button(key="live_offer_use").click().run()
     assert not page.exception
@@ -89,7 +89,7 @@ def test_offline_is_said_in_one_sentence(page: AppTest, monkeypatch: pytest.Monk
     def fetch(provider: str, names: Sequence[str]) -> Sequence[Offer]:
         raise ConnectionError
 
-    monkeypatch.setattr(hunt, "fetch", fetch)
+    monkeypatch.setattr(offers, "fetch", fetch)
     page.button(key="live_prices_now").click().run()
     assert not page.exception
     assert not problems(page)
@@ -106,15 +106,15 @@ def test_offers_stay_where_the_next_look_up_finds_nobody(page: AppTest, monkeypa
     def mixed(provider: str, names: Sequence[str]) -> Sequence[Offer]:
         raise ConnectionError if provider == "oci" else ValueError
 
-    monkeypatch.setattr(hunt, "fetch", fetch)
+    monkeypatch.setattr(offers, "fetch", fetch)
     page.button(key="live_prices_now").click().run()
     for away, said in ((blocked, WHY["offline"]), (mixed, NOBODY)):
-        monkeypatch.setattr(hunt, "fetch", away)
+        monkeypatch.setattr(offers, "fetch", away)
         page.button(key="live_prices_now").click().run()
         assert not page.exception
         assert [one.value for one in page.info] == [said]
         rows = next(frame.value for frame in page.dataframe if "Provider" in frame.value)
-        assert len(rows) == len(hunt.PROVIDERS)
+        assert len(rows) == len(offers.PROVIDERS)
         assert any("the last time that providers answered, 20" in one.value for one in page.caption)
     page.button(key="live_offer_use").click().run()
     assert page.session_state[PRICE_BOOK]["listed"]["gpu_hours"][0]["usd"] == 2.5

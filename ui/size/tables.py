@@ -13,7 +13,7 @@ from sizing.base.deployed import Deployed
 from sizing.base.format import a_month, count, percent, usd
 from sizing.base.result import Candidate, Fix, Plan, Proposal
 from sizing.catalog.precisions import precisions
-from sizing.planning.price_basis import other_bases
+from sizing.planning.left_out import other_bases
 from sizing.planning.proposal_text import NAMES, balanced_of, chance, gives_up, is_the_plan, made_of, room
 from sizing.planning.text import and_drafts, why_no_alternatives
 from sizing.question.configuration import parallelism_text

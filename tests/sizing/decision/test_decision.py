@@ -12,12 +12,11 @@ from sizing.catalog import gpus
 from sizing.decision.columns import ComparisonColumn, columns
 from sizing.decision.comparison import Compared, Driver, compare
 from sizing.decision.flips import NEAR, flips
-from sizing.decision.heat_map import two_inputs
 from sizing.decision.inputs import inputs_of, sizing_inputs
 from sizing.decision.keys import values_of, with_values
 from sizing.decision.outcome import NOTHING, Answers, Outcome
 from sizing.decision.text import as_markdown, as_text, driver_sentence, undercut_sentence
-from sizing.decision.tornado import swing, tornado
+from sizing.decision.tornado import swing, tornado, two_inputs
 from sizing.economics.cost import cost
 from sizing.planning.analytic import analytic_plan
 from sizing.planning.answered import Answer
