@@ -2,13 +2,3 @@
 
 from collectors.vocabulary.detect import engine_vocabularies, engine_vocabulary, gpu_vocabularies
 from collectors.vocabulary.schema import Concept, EngineVocabulary, GpuVocabulary, MetricCandidate
-
-__all__ = [
-    "Concept",
-    "EngineVocabulary",
-    "GpuVocabulary",
-    "MetricCandidate",
-    "engine_vocabularies",
-    "engine_vocabulary",
-    "gpu_vocabularies",
-]

@@ -25,7 +25,7 @@ from tests.app.pages_text import answer, plain, problems
 from tests.patience import PATIENCE_S
 from ui.explore.controls import X_LABELS, Y_LABELS, leading_gpus
 from ui.explore.frontier import clicked
-from ui.explore.page import read_amount
+from ui.explore.serves import read_amount
 from ui.figures.template import hardware_look
 from ui.state import plan_of
 

@@ -5,24 +5,19 @@ from typing import TypeAlias
 
 import streamlit as st
 
-from sharing.form.asked import AskedNumber
-from sharing.form.problems import UnreadableInput
 from sharing.report.prices import has_own_prices
-from sizing.base.errors import SizingError
-from sizing.base.format import counted, large, percent, requests_per_s, significant
-from sizing.explore.inverse import MAX_BUDGET_USD, MAX_FLEET_GPUS, Served
+from sizing.base.format import percent
 from sizing.explore.length_map import LengthMap
-from ui import state
 from ui.explore import computed
 from ui.explore.controls import draw_gpu_choice
 from ui.explore.frontier import draw_frontier
+from ui.explore.serves import draw_serves
 from ui.explore.shared_pool import draw_pool
 from ui.figures.heat_map import build_heat_map, heat_map_alt_text, heat_map_table
 from ui.figures.load_curve import build_load_curve, load_curve_alt_text, load_curve_table
-from ui.format import as_markdown, bullets
-from ui.shell import draw_chart, draw_choice, draw_own_prices, draw_problems, draw_table, draw_tabs
+from ui.shell import draw_chart, draw_own_prices, draw_problems, draw_table, draw_tabs
 from ui.size import jobs
-from ui.size.above import draw_above, draw_curve_origin, draw_estimates
+from ui.size.above import draw_above, draw_curve_origin
 from ui.state import FormAnswer, waiting_sentence
 
 _Job: TypeAlias = jobs.Job[LengthMap, str]
@@ -39,17 +34,6 @@ _BY_CHANCE = (
 """Why the number may fall to the right, with and without a limit of ITL: said only where it does."""
 _LOOK_EVERY_S, _MOMENT_S = 0.4, 0.6
 """Seconds between two looks at the work, and what is waited for it at first, so that nothing flickers."""
-
-_HAVE = {"gpus": "GPUs", "usd": "Monthly budget"}
-_ASKED = {
-    "gpus": AskedNumber(name=_HAVE["gpus"], high=MAX_FLEET_GPUS, beyond_low=True, whole=True, example="16"),
-    "usd": AskedNumber(name=_HAVE["usd"], high=MAX_BUDGET_USD, beyond_low=True, example="50,000"),
-}
-
-_SPLIT = (
-    "How an instance is spread over its GPUs. TP: GPUs that share every layer. PP: groups of layers on different GPUs. "
-    "EP: experts on different GPUs. DP: copies of the attention layers, each for requests of its own."
-)
 
 
 def draw() -> None:
@@ -132,80 +116,3 @@ def _why_it_falls(lengths: LengthMap, answer: FormAnswer) -> str:
     if not lengths.falls_somewhere:
         return ""
     return _BY_CHANCE if answer.scenario.limits.itl_ms is None else _BY_ITL
-
-
-def draw_serves(answer: FormAnswer) -> None:
-    """Hardware or budget in; requests/s, users, longest prompt and tightest limits out."""
-    have, amount, kind = st.columns([1, 1, 2], gap="medium", vertical_alignment="top")
-    with have:
-        what = draw_choice(
-            "You have",
-            _HAVE,
-            key="have",
-            stretched=True,
-            help="A number of GPUs, or USD a month for whole systems at list price.",
-        )
-    with amount:
-        typed = _amount(what)
-    with kind:
-        gpu = draw_gpu_choice("serve_gpu", answer)
-    key = answer.scenario.model_dump_json()
-    try:
-        number = read_amount(typed, what)
-        served = computed.served_of(key, gpu, int(number) if what == "gpus" else None, number)
-        st.markdown(f"#### {as_markdown(served.message)}", help=_SPLIT)
-        if served.business is None:
-            return
-        _figures(served)
-        pushed = computed.pushed_of(key, gpu, served.gpus_given)
-    except (UnreadableInput, SizingError) as error:
-        draw_problems(error.problems[:1])
-        return
-    st.markdown(f"**With the peak of {as_markdown(requests_per_s(answer.plan.sustained_rps))} that was asked**")
-    st.markdown(bullets(one.message for one in pushed))
-    draw_estimates(answer.plan)
-
-
-def read_amount(typed: str, what: str) -> float:
-    """The number of GPUs or the USD a month that was typed. Raises UnreadableInput with one sentence."""
-    return _ASKED[what].read(typed.replace("$", ""))
-
-
-def _amount(what: str) -> str:
-    if what == "gpus":
-        return st.text_input(
-            "Number of GPUs",
-            value="8",
-            key="have_gpus",
-            **state.linked("have_gpus", default="8"),
-            max_chars=40,
-            help="GPUs of the kind beside, spares included.",
-        )
-    return st.text_input(
-        "Budget (USD a month)",
-        value="50,000",
-        key="have_usd",
-        persist_state="session",
-        max_chars=40,
-        help="Buys or rents whole systems. Never part of a link.",
-    )
-
-
-def _figures(served: Served) -> None:
-    business = served.business
-    if business is None:
-        return
-    shown = [
-        ("Requests/s", significant(served.requests_per_s), "requests_per_s"),
-        ("Requests a day", large(business.requests_per_day), ""),
-        *([] if business.daily_users is None else [("Daily users", large(business.daily_users), "")]),
-        ("Output tokens a day", large(business.output_tokens_per_day), ""),
-    ]
-    with st.grid(len(shown), min_column_width=130, gap="small", border=True):
-        for name, value, field in shown:
-            st.metric(name, value, help=type(served).model_fields[field].description if field else None)
-    st.caption(
-        f"{counted(served.gpus, 'GPU')} in use; over a day of {business.hours:g} hours, busiest time "
-        f"{significant(business.peak_to_mean)} times the mean"
-        + ("." if business.requests_per_user is None else f", with {business.requests_per_user:g} requests per user.")
-    )

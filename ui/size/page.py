@@ -25,9 +25,10 @@ from ui.size.evidence import draw_business, draw_evidence
 from ui.size.key_figures import draw_key_figures
 from ui.size.mixed import draw_mixed
 from ui.size.pipeline import draw_pipeline
+from ui.size.proposals import draw_proposals
 from ui.size.reuse import draw_reuse
 from ui.size.simulate import draw_simulate
-from ui.size.tables import USE, alternatives_table, draw_alternatives, draw_excluded, draw_proposals
+from ui.size.tables import USE, alternatives_table, draw_alternatives, draw_excluded
 from ui.size.trade_off import draw_trade_off
 from ui.size.what_if import draw_what_if
 from ui.state import FormAnswer, answer_of

@@ -1,4 +1,4 @@
-"""Proposals to decide between, ranked alternatives to choose from, and what was excluded with what would let it in."""
+"""Ranked alternatives to choose from, and what was excluded with the smallest change that would let it in."""
 
 import re
 from collections.abc import Callable, Sequence
@@ -6,15 +6,14 @@ from typing import Any
 
 import pandas as pd
 import streamlit as st
+from sizing.planning.price_basis import other_bases
 
 from sharing.form.choices import label
 from sharing.report.answer import gpu_span
 from sizing.base.deployed import Deployed
-from sizing.base.format import a_month, count, percent, usd
-from sizing.base.result import Candidate, Fix, Plan, Proposal
+from sizing.base.format import count, percent, usd
+from sizing.base.result import Candidate, Plan
 from sizing.catalog.precisions import precisions
-from sizing.planning.left_out import other_bases
-from sizing.planning.proposal_text import NAMES, balanced_of, chance, gives_up, is_the_plan, made_of, room
 from sizing.planning.text import and_drafts, why_no_alternatives
 from sizing.question.configuration import parallelism_text
 from ui import state
@@ -54,15 +53,6 @@ _LONG = re.compile(r" Blackwell(?= (Server|Workstation) Edition)| Edition\b|, pr
 """What a name in the ranking leaves out: the generation and the word beside an edition, and that it is not sold yet."""
 
 _HARDWARE = "Hardware before power and operation; or the rented instances."
-
-_NARROWEST = 220
-"""Pixels of a card below which they stand one below the other. Chosen: the name of a system fits on two lines."""
-
-_CHOICES = {
-    "lowest_cost": Fix(key="deployment.confidence", value=50, label="Plan for this"),
-    "resilient": Fix(key="deployment.redundancy", value="system", label="Plan for this"),
-}
-"""What makes another proposal the plan."""
 
 
 def draw_alternatives(answer: FormAnswer) -> None:
@@ -270,41 +260,3 @@ def _use(answer: FormAnswer) -> None:
     click = st.session_state[_CLICK]
     if click.row > 0:  # the first row is the plan itself
         state.use_candidate(in_order(answer.plan.alternatives)[click.row - 1], answer.scenario)
-
-
-def draw_proposals(answer: FormAnswer, *, to_choose: bool = True) -> None:
-    """The proposals of a plan; nothing where it has none. ``to_choose``: with what makes another one the plan."""
-    balanced = balanced_of(answer.plan)
-    if balanced is None:
-        return
-    grid = st.grid(len(answer.plan.proposals), min_column_width=_NARROWEST, gap="small", border=True)
-    for one in answer.plan.proposals:
-        with grid.cell():
-            _draw(one, balanced, answer, to_choose=to_choose)
-
-
-def _draw(one: Proposal, balanced: Proposal, answer: FormAnswer, *, to_choose: bool) -> None:
-    """A card: two lines of figures, and what it gives up."""
-    with st.container(gap="xxsmall"):
-        same = "" if one.name != "balanced" else " :green-badge[the plan]"
-        st.markdown(f"**{NAMES[one.name]}**{same}")
-        st.markdown(
-            f"**{as_markdown(a_month(one.hardware_usd_per_month))}** for {as_markdown(made_of(one.deployment))}"
-        )
-        st.markdown(f":small[Limits hold: **{as_markdown(chance(one))}**; room to grow: **{as_markdown(room(one))}**]")
-        st.caption(as_markdown(gives_up(one, balanced, usd)))
-    if to_choose and one.name in _CHOICES and not is_the_plan(one, balanced) and answer.scenario.measured is None:
-        _button(one, answer)
-
-
-def _button(one: Proposal, answer: FormAnswer) -> None:
-    fix = _CHOICES[one.name]
-    st.button(
-        unbroken(fix.label),
-        key=f"propose_{one.name}",
-        on_click=state.apply_fix,
-        args=(fix, answer.scenario),
-        type="tertiary",
-        icon=":material/check:",
-        help=f"Changes {fix.key} in the form; the plan is then what this scenario asks for.",
-    )
