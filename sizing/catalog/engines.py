@@ -109,6 +109,10 @@ class Engine:
         """Sequences the engine keeps in flight on this GPU, by its defaults."""
         return self._tier(self.max_sequences, gpu)
 
+    def captured_sequences(self, gpu: Gpu, gpus: int) -> int:
+        """Sequences of the largest CUDA graph in an instance of so many GPUs, of an engine that says so."""
+        return self._tier(self.graph_sequences[gpus >= FEW_GPUS], gpu)
+
     @property
     def answer_held(self) -> float:
         """Share of its answer for which a sequence in flight takes KV cache, in the mean over its life.
