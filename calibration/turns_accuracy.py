@@ -154,14 +154,15 @@ def _replayed(source: str, run: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
         if tokens_per_s is not None:
             itl_s = np.median((records["finished"] - records["first"]) / np.maximum(records["output"] - 1.0, 1.0))
             yield _row("tokens/s of sessions", source, setting, tokens_per_s, users / float(itl_s), assumed)
-        ttft = float(np.median(records["first"] - records["arrived"]))
+        middle = np.mean if run.get("ttft") == "mean" else np.median
+        ttft = float(middle(records["first"] - records["arrived"]))
         yield _row("TTFT of later turns, s", source, setting, ttft_s, ttft, assumed)
 
 
 def _spread(rng: np.random.Generator, asks: int, mean: float, middle: float) -> Floats:
     """Lengths of so many requests, log-normal of that mean and median."""
     sigma = np.sqrt(2.0 * np.log(mean / middle))
-    return np.maximum(middle * np.exp(sigma * rng.standard_normal(asks)), 2.0)
+    return np.asarray(np.maximum(middle * np.exp(sigma * rng.standard_normal(asks)), 2.0), dtype=np.float64)
 
 
 def _in_rounds(of: Mapping[str, Any]) -> Iterator[dict[str, Any]]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cache, lru_cache
+from math import inf
 from types import MappingProxyType
 from typing import Literal
 
@@ -91,6 +92,8 @@ class Engine:
     splits_by_layer: bool = False
     dense_short_prompts: tuple[str, ...] = ()
     sparse_source: str = ""
+    pieces_since: float = inf
+    pieces_source: str = ""
 
     def with_memory(self, rule: EngineMemory) -> Engine:
         """The engine as it was when that rule held, with the steps and the sequences of that time."""
