@@ -6,6 +6,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cache, lru_cache
+from math import inf
 from types import MappingProxyType
 from typing import Literal
 
@@ -95,6 +96,8 @@ class Engine:
     splits_by_layer: bool = False
     dense_short_prompts: tuple[str, ...] = ()
     sparse_source: str = ""
+    pieces_since: float = inf
+    pieces_source: str = ""
 
     def with_memory(self, rule: EngineMemory) -> Engine:
         """The engine as it was when that rule held, with the steps and the sequences of that time."""
@@ -117,6 +120,10 @@ class Engine:
     def sequences(self, gpu: Gpu) -> int:
         """Sequences the engine keeps in flight on this GPU, by its defaults."""
         return self._tier(self.max_sequences, gpu)
+
+    def captured_sequences(self, gpu: Gpu, gpus: int) -> int:
+        """Sequences of the largest CUDA graph in an instance of so many GPUs, of an engine that says so."""
+        return self._tier(self.graph_sequences[gpus >= FEW_GPUS], gpu)
 
     @property
     def answer_held(self) -> float:

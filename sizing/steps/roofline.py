@@ -18,7 +18,7 @@ from sizing.catalog.precisions import WIDE_BYTES
 from sizing.deployments.candidates import Candidates
 from sizing.question.traffic import Traffic, TrafficColumns
 from sizing.steps.attention import bound, decode_attention_s, prompt_attention_s
-from sizing.steps.efficiency import REFERENCE_YEAR, Efficiencies, efficiencies
+from sizing.steps.efficiency import TODAY, Efficiencies, efficiencies
 from sizing.steps.hardware import hardware
 from sizing.steps.rates import Rates, rates
 from sizing.steps.shape import Number, Shape, shape_of
@@ -36,7 +36,7 @@ class Roofline:
     """
 
     fit: Efficiencies
-    software_year: float = REFERENCE_YEAR
+    software_year: float = TODAY
     products_gain: float = 1.0
     streaming_gain: float = 1.0
     name: ClassVar[str] = "roofline"
@@ -347,8 +347,9 @@ def prefill_work_s(shape: Shape, speed: Rates, new: Number, cached: Number) -> t
 
 def launch_s(shape: Shape, speed: Rates) -> Floats:
     """Host time to launch the kernels of a step that carries prompt tokens, shape (C, 1): no captured graph replays
-    them, so that they take a multiple of what they do in one."""
-    return np.asarray(speed.scale * speed.eager * fixed_s(shape, speed))
+    all of them, so that they take a multiple of what they do in one."""
+    times = np.where(np.asarray(shape.captured_prompts) > 0, speed.in_pieces, speed.eager)
+    return np.asarray(speed.scale * times * fixed_s(shape, speed))
 
 
 def prompt_step_s(
