@@ -6,7 +6,6 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cache, lru_cache
-from math import inf
 from types import MappingProxyType
 from typing import Literal
 
@@ -96,7 +95,7 @@ class Engine:
     splits_by_layer: bool = False
     dense_short_prompts: tuple[str, ...] = ()
     sparse_source: str = ""
-    pieces_since: float = inf
+    pieces_since: float = math.inf
     pieces_source: str = ""
 
     def with_memory(self, rule: EngineMemory) -> Engine:
