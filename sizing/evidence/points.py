@@ -26,7 +26,7 @@ from sizing.evidence.layouts import InstanceLayout, Instances, closed_loop_layou
 from sizing.evidence.protocols import assumed_variation
 from sizing.question.configuration import Configuration
 from sizing.scenario.bounds import MAX_CV, MAX_TOKENS
-from sizing.steps.efficiency import REFERENCE_YEAR
+from sizing.steps.efficiency import TODAY
 
 if TYPE_CHECKING:  # a quarter of a second at every start of a process, for those who have a table only
     import pandas as pd
@@ -166,7 +166,7 @@ def _points(row: int, cells: Mapping[str, object]) -> list[Point]:
         mode=mode,
         concurrency=concurrency,
         rate_rps=rate,
-        software_year=REFERENCE_YEAR if year is None else year,
+        software_year=TODAY if year is None else year,
         requests=_requests(cells, mode),
         duration_s=(number_in(cells, "duration_s", at_least=SHORTEST_S) if mode in TIMED else None) or math.nan,
         stated_variation=number_in(cells, "output_variation", at_most=MAX_CV**2),
