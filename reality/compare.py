@@ -12,7 +12,7 @@ from collectors.reading.observation import Observation, State
 from collectors.reading.remarks import RemarkKind
 from collectors.source import Source
 from reality.answer import answer
-from reality.identity import Identity, apart, check, facts_of
+from reality.identity import Identity, apart, check, facts_of, ranks_as_replicas
 from reality.performance import Blocked, performance_rows
 from reality.prediction import Prediction, predict, traffic_spread
 from reality.result import RealityComparison
@@ -103,6 +103,7 @@ def compare(
 ) -> RealityComparison:
     """The comparison of a plan with one observation."""
     question, row = planned.answer.question, planned.row
+    observed = ranks_as_replicas(observed, deployed, row)
     silent = WITHOUT_DATA.get(observed.state, "")
     identity = Identity() if silent else _identity(planned, observed, deployed, served_as)
     foreign = " ".join(identity.foreign)
