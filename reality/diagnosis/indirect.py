@@ -79,9 +79,9 @@ def _by_spread_of_gaps(
 ) -> LimitRow:
     """What single gaps say by themselves: met where enough of them are within, broken where their mean is beyond."""
     share = percentile / 100.0
-    found = None if weak else attainment(gaps, bound, None)
+    of_gaps = None if weak else attainment(gaps, bound, None)
     beyond = gaps.mean is not None and gaps.mean > bound.limit_ms
-    attained = None if found is None else (found[0], found[1], found[2] if beyond else 1.0)
+    attained = None if of_gaps is None else (of_gaps[0], of_gaps[1], of_gaps[2] if beyond else 1.0)
     measured = percentile_ms(gaps, share, SINGLE_GAPS, None)
     reason = weak or f"p{percentile:g} of single gaps, as the engine measures no TPOT, which is spread less"
     return composed(bound, percentile, measured, ends(gaps, share), attained, reason, requests, ())

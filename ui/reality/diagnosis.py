@@ -58,10 +58,10 @@ def draw_diagnosis(
     learned: Accepted | None,
     *,
     every_s: float,
-    said: str,
+    compared_as: str,
 ) -> None:
     """What is concluded of the window, or that it is being read; read as often as the comparison beside it.
-    ``learned``: the step times accepted for the scenario; ``said``: the sentence of the comparison below."""
+    ``learned``: the step times accepted for the scenario; ``compared_as``: the sentence of the comparison below."""
     answer = _asked(picked, scenario, window, every_s)
     reading = answer.good or answer.newest
     if reading is None:
@@ -78,7 +78,7 @@ def draw_diagnosis(
         draw_problems(error.problems)
         return
     st.session_state[MEASURED_CAPACITY] = diagnosis.capacity_within_limits_rps
-    if not diagnosis.limits and diagnosis.reasons and diagnosis.reasons[0] in said:
+    if not diagnosis.limits and diagnosis.reasons and diagnosis.reasons[0] in compared_as:
         return  # nothing can be concluded, and the comparison says why
     _draw(diagnosis, learned, dark=st.context.theme.type == "dark")
 
