@@ -216,8 +216,10 @@ def _step(days: Floats, level: Floats) -> float | None:
         scale = max(TO_SIGMA * float(np.median(np.abs(residuals))), TINY)
         return float(np.sum(np.minimum(np.abs(residuals), TRIM * scale) ** 2)), at
 
-    tried = [(*misfit((days < one).astype(np.float64)), one) for one in days[STEP_EDGE_DAYS:-STEP_EDGE_DAYS]]
+    tried = [(*misfit((days < one).astype(np.float64)), one) for one in days[1:]]
     least, at, cut = min(tried, key=lambda one: one[0])
+    if cut not in days[STEP_EDGE_DAYS:-STEP_EDGE_DAYS]:  # a holiday at the end is not the begin of another level
+        return None
     without, _ = misfit()
     statistic = (without - least) / max(least / (len(days) - 3), TINY**2)
     return float(cut) if statistic > SURE_STEP and abs(at[2]) > LEAST_STEP else None

@@ -159,7 +159,7 @@ def _compared(picked: Picked, scenario: Scenario, window: LinkedWindow, read: Re
         return
     _draw_other_verdict(picked, window, read.observed)
     _draw_own_name(compared.unmatched_name or served_as, served_as)
-    draw_diagnosis(picked, scenario, window, served_as, learned, every_s=_every(window))
+    draw_diagnosis(picked, scenario, window, served_as, learned, every_s=_every(window), compared_as=compared.answer)
     draw_results(compared, ends_now=window.end_s is None, dark=st.context.theme.type == "dark")
 
 
