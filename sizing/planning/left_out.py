@@ -17,15 +17,14 @@ from sizing.base.format import count, usd
 from sizing.base.result import Candidate, Fix, LeftOut, LeftOutKind, PlanWarning
 from sizing.base.units import HOURS_PER_MONTH
 from sizing.catalog.engines import resolve_engine
-from sizing.catalog.gpu import Gpu
 from sizing.catalog.precisions import resolve_precision
 from sizing.catalog.support import support
 from sizing.catalog.system_rows import systems_for
-from sizing.prices.hardware import offers_of
+from sizing.prices.hardware import HardwareOption
 from sizing.prices.system_price import ASKED_OF_ANYBODY, BASIS_WORDS, system_price
 from sizing.question.understand import Question, unmeasured_gpus
 from sizing.search.aggregated import Aggregated, smallest_aggregated
-from sizing.search.screen import evaluate_all
+from sizing.search.screen import all_offers, evaluate_all
 from sizing.search.serving import Screened
 
 WORTH_TELLING = 0.9
@@ -90,7 +89,8 @@ def _cheaper(question: Question, most: float) -> _Cheapest | None:
     has a cheaper deployment, nothing has. Ranked by cost, one whose cost as it is ranked stays below comes before all
     on other GPUs, too, because no preference counts less than the cost itself. Else all are looked at.
     """
-    some = replace(question, gpus=tuple(gpu for gpu in question.gpus if _least_usd_per_month(question, gpu) < most))
+    each = zip(question.gpus, all_offers(question).by_gpu, strict=True)
+    some = replace(question, gpus=tuple(gpu for gpu, offers in each if _least_usd_per_month(offers) < most))
     first = _first_of(some) if some.gpus else None
     if first is None or not first.usd_per_month < most:
         return None
@@ -100,9 +100,8 @@ def _cheaper(question: Question, most: float) -> _Cheapest | None:
     return first if first is not None and first.usd_per_month < most else None
 
 
-def _least_usd_per_month(question: Question, gpu: Gpu) -> float:
-    """The least that one system with that GPU costs at list price; infinite where no price is known."""
-    offers = offers_of(question, gpu)
+def _least_usd_per_month(offers: Sequence[HardwareOption]) -> float:
+    """The least that one system of these costs at list price; infinite where no price is known."""
     return min((o.usd_per_hour * HOURS_PER_MONTH for o in offers if o.usd_per_hour is not None), default=math.inf)
 
 
