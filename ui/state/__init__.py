@@ -61,7 +61,7 @@ from ui.state.values import (
     values,
     write,
 )
-from ui.state.views import linked, texts_in_link, wrong_in_link
+from ui.state.views import bring, linked, texts_in_link, wrong_in_link
 from ui.state.waiting import place_told, waiting_sentence
 
 __all__ = [
@@ -81,6 +81,7 @@ __all__ = [
     "as_costs",
     "ask_for_latency",
     "benchmark",
+    "bring",
     "choose_model",
     "config_fault",
     "consider_all",
