@@ -6,7 +6,7 @@ from typing import Any
 
 import pandas as pd
 import streamlit as st
-from sizing.planning.price_basis import other_bases
+from sizing.planning.left_out import other_bases
 
 from sharing.form.choices import label
 from sharing.report.answer import gpu_span
