@@ -6,7 +6,6 @@ from typing import Any
 
 import pandas as pd
 import streamlit as st
-from sizing.planning.left_out import other_bases
 
 from sharing.form.choices import label
 from sharing.report.answer import gpu_span
@@ -14,6 +13,7 @@ from sizing.base.deployed import Deployed
 from sizing.base.format import count, percent, usd
 from sizing.base.result import Candidate, Plan
 from sizing.catalog.precisions import precisions
+from sizing.planning.left_out import other_bases
 from sizing.planning.text import and_drafts, why_no_alternatives
 from sizing.question.configuration import parallelism_text
 from ui import state
