@@ -323,6 +323,8 @@ class _Reader:
             row = replace(self.row, precision=precision)
             if precision.bytes == self.row.precision.bytes:
                 continue
+            if precision.named_only and not self.row.precision.gguf_type:
+                continue
             if support_of(self.question.model, row).status == "no":
                 continue
             printed = self.worlds.printed_tokens(row)
