@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import Field, dataclass, fields
 from functools import cache
 from types import MappingProxyType
-from typing import Any, Self, TypeVar, cast
+from typing import Any, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,7 +36,8 @@ class Columns:
     """
 
     def __len__(self) -> int:
-        values, kind = vars(self), cast(Any, type(self))
+        kind: Any = type(self)
+        values = vars(self)
         for name, declared in _declared(kind):
             value = values[name]
             if isinstance(value, TABLES) if declared is None else declared:
