@@ -14,9 +14,9 @@ from collectors.prometheus.promql import duration, step_for
 from collectors.queries.query import GROUPED, of_source
 from collectors.questions.asking import Asking, line_of
 from collectors.questions.devices import Device, read_devices
-from collectors.questions.losses import LostReplica, lost_replicas
 from collectors.questions.over_limits import OverLimit, bucket_of, over_limits
 from collectors.questions.past_windows import PastWindow, past_windows
+from collectors.questions.xids import LostReplica, lost_replicas
 from collectors.reading.discovery import discover
 from collectors.reading.layout import replica_name
 from collectors.reading.observation import Observation

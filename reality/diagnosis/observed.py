@@ -10,7 +10,7 @@ from scipy.optimize import brentq
 from collectors.questions.deployments import ObservedDeployment
 from collectors.questions.details import Details
 from collectors.questions.devices import Device
-from collectors.questions.losses import LostReplica
+from collectors.questions.xids import LostReplica
 from collectors.reading.observation import Observation
 from reality.compare import Planned
 from reality.diagnosis.arrivals import Pattern, differs, pattern_of

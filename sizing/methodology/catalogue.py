@@ -18,7 +18,7 @@ from sizing.catalog.gpu_rows import processors
 from sizing.catalog.kv_tiers import kv_tiers
 from sizing.catalog.slices import mig_profiles
 from sizing.catalog.spot import spot_interruptions
-from sizing.evidence.processors import processor_runs
+from sizing.evidence.extrapolation import processor_runs
 from sizing.methodology.content import Cell, FactTable, MethodologyChapter
 from sizing.scenario.lengths import languages
 

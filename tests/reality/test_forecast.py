@@ -12,8 +12,7 @@ from reality.forecast.backtest import backtest, origins_of
 from reality.forecast.capacity import addition, carries, lead_time
 from reality.forecast.door import forecast
 from reality.forecast.foresee import ForecastRequest, seconds, utc
-from reality.forecast.models import fourier_regression, seasonal_naive
-from reality.forecast.season import season_of
+from reality.forecast.models import fourier_regression, season_of, seasonal_naive
 from sizing.planning.analytic import analytic_plan
 from sizing.scenario.schema import Scenario
 from tests.reality.truths import scenario

@@ -12,7 +12,7 @@ from ui.explore import computed
 from ui.explore.controls import draw_gpu_choice
 from ui.format import as_markdown, bullets
 from ui.shell import draw_choice, draw_problems
-from ui.size.origin import draw_estimates
+from ui.size.above import draw_estimates
 from ui.state import FormAnswer
 
 _HAVE = {"gpus": "GPUs", "usd": "Monthly budget"}

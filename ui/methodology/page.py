@@ -8,7 +8,7 @@ import pandas as pd
 import streamlit as st
 
 from sizing.base.format import count
-from sizing.methodology import Entry, FactTable, MethodologyChapter, search, sections
+from sizing.methodology import Entry, FactTable, MethodologyChapter, content, sections
 from sizing.methodology.accuracy import (
     TITLES,
     accuracy_figures,
@@ -45,7 +45,7 @@ def draw() -> None:
     st.caption("How every number comes about: generated from the engine and its data, so it cannot disagree with them.")
     query, title = _choices()
     if query:
-        shown = search(sections(), query)
+        shown = content(sections(), query)
         _say_how_many(shown, query)
     else:
         shown = tuple(section for section in sections() if section.title == title)

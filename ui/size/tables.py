@@ -6,6 +6,7 @@ from typing import Any
 
 import pandas as pd
 import streamlit as st
+from sizing.planning.price_basis import other_bases
 
 from sharing.form.choices import label
 from sharing.report.answer import gpu_span
@@ -13,14 +14,13 @@ from sizing.base.deployed import Deployed
 from sizing.base.format import count, percent, usd
 from sizing.base.result import Candidate, Plan
 from sizing.catalog.precisions import precisions
-from sizing.planning.price_basis import other_bases
 from sizing.planning.text import and_drafts, why_no_alternatives
 from sizing.question.configuration import parallelism_text
 from ui import state
 from ui.format import as_markdown, known, unbroken
 from ui.shell import is_narrow
+from ui.size.above import ORIGIN, origin_of
 from ui.size.key_figures import parallelism
-from ui.size.origin import ORIGIN, origin_of
 from ui.state import FormAnswer
 
 Name = Callable[[str], str]

@@ -6,7 +6,7 @@ import pytest
 
 from calibration.crossvalidate import LATER
 from sizing.catalog.files import DATA_DIR, read_rows
-from sizing.methodology import MethodologyChapter, search, sections
+from sizing.methodology import MethodologyChapter, content, sections
 from sizing.methodology import accuracy as accuracy_chapter
 from sizing.methodology import numbers as numbers_chapter
 from sizing.methodology import reader as reader_chapter
@@ -172,21 +172,21 @@ def test_a_formula_in_prose_is_found() -> None:
 
 @pytest.mark.parametrize(("query", "first"), [("ttft", "glossary"), ("KV cache", "glossary"), ("replica", "glossary")])
 def test_search_brings_the_term_itself_first(query: str, first: str) -> None:
-    found = search(sections(), query)
+    found = content(sections(), query)
     assert found[0].slug == first
     names = [found[0].entries[0].title, *found[0].entries[0].also, *found[0].entries[0].related]
     assert query.casefold() in [name.casefold() for name in names]
 
 
 def test_search_finds_rows_by_all_words_in_any_order() -> None:
-    rows = [row for s in search(sections(), "sxm h100") for t in s.tables for row in t.rows]
+    rows = [row for s in content(sections(), "sxm h100") for t in s.tables for row in t.rows]
     assert rows
     assert all("h100" in str(row).casefold() and "sxm" in str(row).casefold() for row in rows)
 
 
 def test_search_for_nothing_finds_everything_and_for_nonsense_nothing() -> None:
-    assert search(sections(), "  ") == sections()
-    assert search(sections(), "qwxyz [") == ()
+    assert content(sections(), "  ") == sections()
+    assert content(sections(), "qwxyz [") == ()
 
 
 def test_markdown_keeps_text_and_code() -> None:
@@ -230,7 +230,7 @@ def test_every_number_of_the_reader_is_used_and_an_unknown_name_is_refused(
 
 
 def test_search_reads_the_reader_s_version_too() -> None:
-    (method,) = [section for section in search(sections(), "kernel tables roofline") if section.slug == "method"]
+    (method,) = [section for section in content(sections(), "kernel tables roofline") if section.slug == "method"]
     assert "Step times" in [part.title for part in method.prose]
 
 

@@ -5,7 +5,7 @@ import pytest
 
 from sizing.base.format import usd
 from sizing.base.result import Plan
-from sizing.methodology import search, sections
+from sizing.methodology import content, sections
 from sizing.scenario.schema import Scenario
 from tests.golden import Golden
 from tests.sizing.asking import put_beside
@@ -66,7 +66,7 @@ def test_steps_stand_line_by_line_with_a_link_to_the_formula(plan: Plan) -> None
 
 @pytest.mark.parametrize("name", FORMULAS)
 def test_a_link_leads_to_a_formula_that_is_there(name: str) -> None:
-    found = search(sections(), FORMULAS[name])
+    found = content(sections(), FORMULAS[name])
     formulas = next(section for section in found if section.slug == "formulas")
     assert formulas.entries[0].title == FORMULAS[name]
 
