@@ -264,7 +264,7 @@ class _Reader:
 
     def _deployment(self, now: Circumstances, instances: int) -> Circumstances:
         live = self.observed.number("replicas")
-        replicas = int(live) if live else instances
+        replicas = max(int(live), len(self.details.replicas)) if live else instances  # one scrape may have failed
         if not live:
             self.assumed.append("As many replicas as planned: the source does not show them.")
         if replicas != instances:
