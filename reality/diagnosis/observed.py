@@ -9,7 +9,7 @@ from scipy.optimize import brentq
 
 from collectors.questions.deployments import ObservedDeployment
 from collectors.questions.details import Details
-from collectors.questions.losses import LostReplica
+from collectors.questions.xids import LostReplica
 from collectors.reading.observation import Observation
 from reality.compare import Planned
 from reality.diagnosis.arrivals import Pattern, differs, pattern_of
@@ -263,6 +263,8 @@ class _Reader:
     def _deployment(self, now: Circumstances, instances: int) -> Circumstances:
         live = self.observed.number("replicas")
         replicas = int(live) if live else instances
+        if not live:
+            self.assumed.append("As many replicas as planned: the source does not show them.")
         if replicas != instances:
             lost = self.details.lost[: max(instances - replicas, 0)]  # of all that went within a day, the last
             self.differences.append(
@@ -320,6 +322,8 @@ class _Reader:
         for precision in precisions().values():
             row = replace(self.row, precision=precision)
             if precision.bytes == self.row.precision.bytes:
+                continue
+            if precision.named_only and not self.row.precision.gguf_type:
                 continue
             if support_of(self.question.model, row).status == "no":
                 continue

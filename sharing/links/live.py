@@ -6,7 +6,7 @@ from urllib.parse import urlsplit
 from sharing.errors import InvalidEntry
 from sharing.form.cost_words import COST_CHOICES, in_words
 from sharing.form.fields import FIELDS
-from sharing.form.held import keys_not_held
+from sharing.form.left_behind import keys_not_held
 from sharing.form.link import VERSION, Parameters, from_parameters, link_to, to_parameters
 from sharing.form.link_versions import LINK_VERSION
 from sharing.form.presets import defaults

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 
@@ -18,7 +19,7 @@ from sizing.catalog.model import Model
 from sizing.deployments.candidates import Candidates, enumerate_for, table
 from sizing.deployments.concurrency import RunningFit, running_fit
 from sizing.prices.cost import Offers
-from sizing.prices.hardware import offers_of, options, rented_there
+from sizing.prices.hardware import HardwareOption, offers_of, options, rented_there
 from sizing.prices.packing import MAX_GPUS_PER_SYSTEM, Reserve
 from sizing.question.configuration import Allowed
 from sizing.question.traffic import Traffic, Variability
@@ -82,13 +83,17 @@ def all_configurations(question: Question) -> Candidates:
 
 def _to_be_had(question: Question) -> Had:
     """The considered accelerators that are :func:`offered`, each with :func:`most_gpus` of an instance."""
-    return tuple((g, most_gpus(question, g)) for g in question.gpus if offered(question, g))
+    each = zip(question.gpus, all_offers(question).by_gpu, strict=True)
+    return tuple((g, _most_gpus(offers)) for g, offers in each if offered(question, g))
 
 
 def most_gpus(question: Question, gpu: Gpu) -> int:
     """The most GPUs that one instance may have: those of the largest system or cloud instance that it comes in, unless
     a fabric joins several of one (:mod:`sizing.prices.hardware`)."""
-    offers = offers_of(question, gpu)
+    return _most_gpus(offers_of(question, gpu))
+
+
+def _most_gpus(offers: Sequence[HardwareOption]) -> int:
     return MAX_GPUS_PER_SYSTEM if any(o.fabric for o in offers) else max(o.gpus for o in offers)
 
 

@@ -1,15 +1,23 @@
 """Explore without a browser: every preset, every view, bad input, and the scenario shared with Size."""
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from sharing.form.presets import presets
+from sharing.form.link import from_parameters, to_parameters
+from sharing.form.presets import defaults, presets
 from sharing.form.problems import UnreadableInput
-from sizing import plan
+from sharing.form.read import to_scenario
+from sharing.form.write import from_scenario
+from sizing import Scenario, plan
+from sizing.base.deployed import Deployed
+from sizing.base.errors import SizingError
 from sizing.base.result import Excluded
 from sizing.explore.frontier import operating_points
+from sizing.explore.operating_point import OperatingPoint
+from sizing.explore.pinned import pinned_to
 from sizing.planning.answered import Answer
 from sizing.question.understand import understand
 from tests.app.conftest import APP, started
@@ -19,9 +27,13 @@ from ui.explore.controls import X_LABELS, Y_LABELS, leading_gpus
 from ui.explore.frontier import clicked
 from ui.explore.serves import read_amount
 from ui.figures.template import hardware_look
+from ui.state import plan_of
 
 PAGE = "pages/explore.py"
 VIEWS = ("Latency against throughput", "Load curve", "Lengths", "What can this serve?", "Shared pool")
+
+SOME = 12
+"""Configurations that are planned, of all that a chart holds."""
 
 
 @pytest.fixture
@@ -199,3 +211,33 @@ def test_a_click_names_its_point_and_other_marks_none() -> None:
 
 def test_the_page_is_thin() -> None:
     assert len((Path(APP).parent / PAGE).read_text().splitlines()) <= 20
+
+
+def configuration(one: Deployed | OperatingPoint) -> tuple[object, ...]:
+    layouts = tuple((kind.tp, kind.pp, kind.ep, kind.dp) for kind in one.kinds)
+    return one.gpu, one.engine, one.weight_precision, one.kv_precision, one.serving, layouts
+
+
+def different_points(scenario: Scenario, split: str) -> Iterator[OperatingPoint]:
+    shown = operating_points(scenario, gpus=["h100_sxm", "b200_sxm"], split=split)
+    points = {configuration(p): p for curve in shown.curves for p in (*curve.points, *curve.beyond)}
+    every = list(points.values())
+    yield from every[:: max(1, len(every) // SOME)]
+
+
+@pytest.mark.parametrize("split", ["engine", "serving"])
+@pytest.mark.parametrize("preset", ["rag", "reasoning"])
+def test_a_clicked_point_is_planned_as_it_is(preset: str, split: str) -> None:
+    tried = 0
+    for point in different_points(presets()[preset].scenario, split):
+        pinned = from_scenario(pinned_to(point, presets()[preset].scenario))
+        opened = from_parameters(to_parameters(pinned)).values
+        scenario = Scenario.model_validate(to_scenario(defaults() | opened))
+        try:
+            plan = plan_of(scenario.model_dump_json())
+        except SizingError:
+            continue
+        if plan.deployment is not None:  # a point beyond the limits may have no plan within them
+            assert configuration(plan.deployment) == configuration(point)
+            tried += 1
+    assert tried

@@ -18,8 +18,7 @@ from ui.figures.load_curve import build_load_curve, load_curve_alt_text, load_cu
 from ui.inputs.given import TAB
 from ui.shell import draw_chart, draw_own_prices, draw_problems, draw_table, draw_tabs
 from ui.size import jobs
-from ui.size.above import draw_above
-from ui.size.origin import draw_curve_origin
+from ui.size.above import draw_above, draw_curve_origin
 from ui.state import FormAnswer, waiting_sentence
 
 _Job: TypeAlias = jobs.Job[LengthMap, str]

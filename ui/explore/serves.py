@@ -14,7 +14,7 @@ from ui.format import as_markdown, bullets
 from ui.inputs.given import HAVE
 from ui.shell import draw_choice, draw_problems
 from ui.shell.notes import draw_wrong_in_link
-from ui.size.origin import draw_estimates
+from ui.size.above import draw_estimates
 from ui.state import FormAnswer
 from ui.work.computing import Have
 

@@ -13,14 +13,14 @@ from sizing.base.deployed import Deployed
 from sizing.base.format import count, percent, usd
 from sizing.base.result import Candidate, Plan
 from sizing.catalog.precisions import precisions
-from sizing.planning.price_basis import other_bases
+from sizing.planning.left_out import other_bases
 from sizing.planning.text import and_drafts, why_no_alternatives
 from sizing.question.configuration import parallelism_text
 from ui import state
 from ui.format import as_markdown, known
 from ui.shell import is_narrow
+from ui.size.above import ORIGIN, origin_of
 from ui.size.key_figures import parallelism
-from ui.size.origin import ORIGIN, origin_of
 from ui.state import FormAnswer
 
 Name = Callable[[str], str]

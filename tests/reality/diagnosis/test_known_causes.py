@@ -14,7 +14,7 @@ from tests.tools.diagnosis_scores import diagnosed
 PLAN = "llama-8b-l40s"
 ANSWERS = {
     "load": "resize",
-    "cache_hits": "resize",
+    "cache_hits": "restore",
     "replicas": "restore",
     "slow_gpu": "drain",
     "routing": "rebalance",
