@@ -34,7 +34,7 @@ from sizing.search.screen import Evaluated, instances_needed, under_load
 from sizing.search.trials import Case, Tries, in_flight_of
 from sizing.simulator.arrivals import Arrivals
 from sizing.simulator.step_grid import roofline_grid
-from sizing.steps.efficiency import REFERENCE_YEAR
+from sizing.steps.efficiency import TODAY as TODAYS_SOFTWARE
 from sizing.steps.mixture import Mixture
 
 RATES: Mapping[str, float] = MappingProxyType(
@@ -223,7 +223,7 @@ def held_out_capacity(
 ) -> pd.DataFrame:
     """Every run by the fit (scheme ``fit``), and under each scheme by the one of ``sources`` that has not seen its
     group: with software of the run's year, and once more with that of today."""
-    today = [replace(run, software_year=REFERENCE_YEAR) for run in runs]
+    today = [replace(run, software_year=TODAYS_SOFTWARE) for run in runs]
     parts = [
         _held_out(some, whole, refits, sources).assign(software=name) for name, some in ((OF_RUN, runs), (TODAY, today))
     ]

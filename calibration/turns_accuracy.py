@@ -144,16 +144,25 @@ def _ttft_s(records: NDArray[Any]) -> float:
 def _replayed(source: str, run: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     """Tokens/s, as in flight over the median ITL, and median TTFT of recorded sessions."""
     turns, assumed = run["turns"], run.get("assumed", "")
-    cached = turns["cached_share"] * turns["prompt"]
-    instance = Instance.of(run["instance"], turns["prompt"], turns["output"], cached)
-    for users, tokens_per_s, ttft_s in run["rows"]:
-        ones = np.ones(max(users * EACH_USER, FEWEST))
-        records = instance.loop(users, turns["prompt"] * ones, turns["output"] * ones, cached * ones)
-        itl_s = np.median((records["finished"] - records["first"]) / np.maximum(records["output"] - 1.0, 1.0))
+    mean_share = float(np.mean([share for _, share, _, _ in run["rows"]]))
+    instance = Instance.of(run["instance"], turns["prompt"], turns["output"], mean_share * turns["prompt"])
+    for users, share, tokens_per_s, ttft_s in run["rows"]:
+        asks, rng = max(users * EACH_USER, FEWEST), np.random.default_rng(SEED)
+        prompts, answers = (_spread(rng, asks, turns[name], turns[f"{name}_median"]) for name in ("prompt", "output"))
+        records = instance.loop(users, prompts, answers, share * prompts)
         setting = f"{run['name']}, {users} in flight"
-        yield _row("tokens/s of sessions", source, setting, tokens_per_s, users / float(itl_s), assumed)
-        ttft = float(np.median(records["first"] - records["arrived"]))
+        if tokens_per_s is not None:
+            itl_s = np.median((records["finished"] - records["first"]) / np.maximum(records["output"] - 1.0, 1.0))
+            yield _row("tokens/s of sessions", source, setting, tokens_per_s, users / float(itl_s), assumed)
+        middle = np.mean if run.get("ttft") == "mean" else np.median
+        ttft = float(middle(records["first"] - records["arrived"]))
         yield _row("TTFT of later turns, s", source, setting, ttft_s, ttft, assumed)
+
+
+def _spread(rng: np.random.Generator, asks: int, mean: float, middle: float) -> Floats:
+    """Lengths of so many requests, log-normal of that mean and median."""
+    sigma = np.sqrt(2.0 * np.log(mean / middle))
+    return np.asarray(np.maximum(middle * np.exp(sigma * rng.standard_normal(asks)), 2.0), dtype=np.float64)
 
 
 def _in_rounds(of: Mapping[str, Any]) -> Iterator[dict[str, Any]]:

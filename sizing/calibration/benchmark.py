@@ -15,7 +15,7 @@ from sizing.evidence.points import OFFLINE, Point
 from sizing.question.benchmark import ResolvedBenchmark
 from sizing.question.understand import Question
 from sizing.scenario.schema import BenchmarkPoint
-from sizing.steps.efficiency import REFERENCE_YEAR
+from sizing.steps.efficiency import TODAY
 
 SERVED = 0.9
 """An open loop that serves less than this share of its rate is overloaded: it shows the capacity, and no latency.
@@ -104,7 +104,7 @@ def _point(number: int, point: BenchmarkPoint, benchmark: ResolvedBenchmark) -> 
         mode=mode,
         concurrency=nan if point.concurrency is None else point.concurrency,
         rate_rps=nan if point.request_rate_rps is None else point.request_rate_rps,
-        software_year=REFERENCE_YEAR,
+        software_year=TODAY,
         stated_variation=point.output_variation,
         requests=nan if point.requests is None else point.requests,
     )

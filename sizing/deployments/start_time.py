@@ -1,16 +1,16 @@
 """How long an instance takes from its start to its first request, on a machine that runs.
 
-bytes / min(storage, loader) + compilation + CUDA graphs + process. Constants with their sources:
+bytes / min(storage, loader) + compilation + CUDA graphs + process and warm-up. Constants with their sources:
 ``data/start_up.yaml``; how far off they were: ``docs/accuracy/start_up.csv``.
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
-from typing import Any
+from typing import Any, Literal, get_args
 
 from sizing.base.choices import Loader, Standby, WeightsFrom
-from sizing.base.units import GB
+from sizing.base.units import GB, MS_PER_S
 from sizing.catalog.engines import Engine
 from sizing.catalog.files import read_yaml
 from sizing.catalog.model import Model
@@ -18,8 +18,14 @@ from sizing.catalog.weights import weight_bytes
 from sizing.deployments.layouts import SERVER_GPUS
 from sizing.question.configuration import Configuration
 
-EXPERTS = 2.0
-"""How many times as long a mixture of experts compiles (gpt-oss-120b: up to 67 s for 36 layers)."""
+LayerKind = Literal["dense", "experts", "latent_experts"]
+"""Kinds of layers, by how many kernels a step starts in one: with experts, those beside latent or sparse attention, or
+neither."""
+LAYER_KINDS: tuple[LayerKind, ...] = get_args(LayerKind)
+
+CAPTURED_SINGLY, EVERY_EIGHTH_TO, EVERY_SIXTEENTH = (1, 2, 4), 256, 16
+"""Sizes of which graphs are captured: these, every eighth up to there, then every sixteenth (vLLM 0.33.0,
+config/vllm.py; SGLang 0.5.23, server_args.py)."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -85,7 +91,8 @@ def _cold(
 ) -> StartTime:
     """The three ends of every part, added up."""
     compiled, graphs = _compile_s(model, row, kept=kept_compilation), _graphs_s(model, row)
-    process = [end + _value("profile_s") for end in _ends("process_s")]
+    profile = _ends("profile_s", layer_kind(model))
+    process = [sum(ends) for ends in zip(_ends("process_s"), profile, strict=True)]
     value, low, high = (read_s + sum(parts) for parts in zip(compiled, graphs, process, strict=True))
     assert abs(value - (read_s + compiled[0] + graphs[0] + process[0])) < 1e-6
     return StartTime(
@@ -107,20 +114,50 @@ def _compile_s(model: Model, row: Configuration, *, kept: bool) -> tuple[float, 
     if kept:
         seconds = _value("kept_compile_s") + _data()["kept_compile_s"]["per_layer"] * model.layers
         return seconds, seconds, seconds
-    each = model.layers * (EXPERTS if model.is_moe else 1.0)
-    value, low, high = (end * each for end in _ends("compile_s_per_layer"))
+    experts = "experts" if model.is_moe else "dense"
+    value, low, high = (end * model.layers for end in _ends("compile_s_per_layer", experts))
     return value, low, high
+
+
+def layer_kind(model: Model) -> LayerKind:
+    """The kind of a model's layers, by which warm-up and graphs take longer."""
+    if not model.is_moe:
+        return "dense"
+    return "latent_experts" if model.latent is not None or model.sparse is not None else "experts"
 
 
 def _graphs_s(model: Model, row: Configuration) -> tuple[float, float, float]:
-    """Capture of CUDA graphs: by layer on one GPU, by GPU where several have to agree on each."""
+    """Capture of CUDA graphs: graphs x layers of a pipeline stage x what one of them takes, x TP ^ exponent."""
     if row.engine.id in _data()["without_graphs"] or row.gpu.processor:
         return 0.0, 0.0, 0.0
-    alone = _value("graphs_s_per_layer") * model.layers
-    if row.gpus == 1:
-        return alone, alone, alone
-    value, low, high = (max(alone, end * min(row.gpus, SERVER_GPUS)) for end in _ends("graphs_s_per_gpu"))
+    times = _capture(row.engine)["times"] * float(row.tp) ** _value("tp_exponent") / MS_PER_S
+    launched = captured_graphs(model, row) * -(-model.layers // row.pp) * times
+    value, low, high = (end * launched for end in _ends("graph_ms", layer_kind(model)))
     return value, low, high
+
+
+def captured_graphs(model: Model, row: Configuration) -> int:
+    """Graphs that an engine captures when it starts, by its defaults and the limit of sequences."""
+    capture, sequences = _capture(row.engine), row.batch_limit or row.engine.sequences(row.gpu)
+    if "sizes" in capture:
+        return int(capture["sizes"])
+    if not capture["both"]:
+        return _sizes(min(row.engine.captured_sequences(row.gpu, row.gpus), sequences))
+    largest = min(_data()["captured_largest"].get(model.hf_architecture, capture["largest"]), 2 * sequences)
+    return _sizes(largest) + _sizes(min(largest, sequences))
+
+
+def _sizes(largest: int) -> int:
+    """How many sizes are captured up to the largest."""
+    single = sum(size <= largest for size in CAPTURED_SINGLY)
+    eighths = min(largest, EVERY_EIGHTH_TO) // 8
+    return single + eighths + max(largest - EVERY_EIGHTH_TO, 0) // EVERY_SIXTEENTH
+
+
+def _capture(engine: Engine) -> Mapping[str, Any]:
+    """How an engine captures graphs; one that nobody looked at as vLLM."""
+    captures: Mapping[str, Mapping[str, Any]] = _data()["captures"]
+    return captures.get(engine.id) or captures.get(engine.built_on) or captures["vllm"]
 
 
 def _rate(storage: WeightsFrom, gb_per_s: float | None, loader: Loader, processes: float) -> float:
@@ -166,7 +203,9 @@ def _value(*names: str) -> float:
     return float(entry["value"])
 
 
-def _ends(name: str) -> tuple[float, float, float]:
+def _ends(*names: str) -> tuple[float, float, float]:
     """Value, low and high end of a constant."""
-    entry = _data()[name]
+    entry: Any = _data()
+    for name in names:
+        entry = entry[name]
     return float(entry["value"]), float(entry["low"]), float(entry["high"])

@@ -17,8 +17,8 @@ from sizing.catalog.model import Model
 from sizing.catalog.precisions import WIDE_BYTES, precisions
 from sizing.deployments.candidates import table
 from sizing.question.configuration import Configuration
-from sizing.scenario.stages import StageKind
-from sizing.steps.efficiency import REFERENCE_YEAR, efficiencies
+from sizing.scenario.adapters import StageKind
+from sizing.steps.efficiency import TODAY, efficiencies
 from sizing.steps.hardware import hardware
 from sizing.steps.rates import Rates, rates
 from sizing.steps.roofline import decode_step_s, prefill_s
@@ -80,7 +80,7 @@ def batch_times(model: Model, kind: StageKind, tokens: float | None, gpu: Gpu, e
     precision = precisions()["bf16" if gpu.supports_bf16 else "fp16"]
     row = Configuration(gpu=gpu, engine=engine, precision=precision, kv_precision="fp16")
     one = table([row])
-    speed = rates(one, hardware(one), efficiencies(), REFERENCE_YEAR)
+    speed = rates(one, hardware(one), efficiencies(), TODAY)
     if kind == "speech":
         return _of_speech(model, tokens or SPOKEN_TOKENS, gpu, speed)
     assert tokens is not None

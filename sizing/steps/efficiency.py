@@ -15,6 +15,13 @@ from sizing.catalog.files import read_yaml
 REFERENCE_YEAR = 2026.0
 """Decimal year of the software whose speed the fit describes; older software is slower by the fitted ageing rates."""
 
+TODAY = 2026.9
+"""Decimal year of the software that is planned for: the versions that ``engines.yaml`` names. As fast as that of
+:data:`REFERENCE_YEAR`, but for what engines do by default since (``pieces_since`` there)."""
+
+IN_PIECES = "vllm"
+"""The engine whose fitted launches are of steps with prompts that are replayed in captured pieces: it always did so."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class DeviceEfficiency:

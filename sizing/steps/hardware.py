@@ -53,6 +53,7 @@ class Hardware(Columns):
     kv_bytes: Floats
     budget: Floats
     prompts_apart: Flags
+    pieces_since: Floats
     number_class: Rows
     width_class: Rows
     experts_alone: Flags
@@ -75,8 +76,7 @@ def hardware(candidates: Candidates) -> Hardware:
     def code(value: Callable[[Configuration], int]) -> Rows:
         return candidates.column(value).astype(np.intp)
 
-    domain, linked = col(lambda k: k.gpu.domain_gpus)[:, 0], col(lambda k: k.gpu.has_fast_link)[:, 0] > 0
-    fast = linked & (candidates.tp <= domain)
+    fast, nodes = _linked(candidates)
     return Hardware(
         matrix=col(_matrix_flops),
         wide=col(lambda k: wide_flops(k.gpu)),
@@ -89,12 +89,13 @@ def hardware(candidates: Candidates) -> Hardware:
         memory=col(lambda k: k.gpu.memory_bandwidth),
         link=np.where(fast[:, None], col(lambda k: k.gpu.link_bytes_per_s or 0.0), col(_slow_link)),
         network=col(_slow_link),
-        nodes=np.where(linked, np.ceil(candidates.tp * candidates.dp / domain), 1.0)[:, None],
+        nodes=nodes[:, None],
         fast=fast[:, None],
         weight_bytes=col(lambda k: k.precision.bytes),
         kv_bytes=col(lambda k: KV_BYTES[k.kv_precision]),
         budget=col(lambda k: float(k.engine.budget(k.gpu))),
         prompts_apart=col(lambda k: float(k.engine.memory.prompts_apart)) > 0,
+        pieces_since=col(_pieces_since),
         number_class=code(_number_class),
         width_class=code(lambda k: int(k.precision.bytes < WIDE_BYTES) + int(k.precision.bytes < BYTE)),
         experts_alone=col(lambda k: k.precision.experts_alone) > 0,
@@ -105,6 +106,20 @@ def hardware(candidates: Candidates) -> Hardware:
         engines=engines,
         engine=code(lambda k: engines.index(k.engine.surrogate)),
     )
+
+
+def _linked(candidates: Candidates) -> tuple[Flags, Floats]:
+    """Whether a TP group is within the domain of fast links, and over how many of them the instance is spread, (C,)."""
+    domain = candidates.column(lambda k: k.gpu.domain_gpus)
+    linked = candidates.column(lambda k: k.gpu.has_fast_link) > 0
+    nodes = np.where(linked, np.ceil(candidates.tp * candidates.dp / domain), 1.0)
+    return linked & (candidates.tp <= domain), nodes
+
+
+def _pieces_since(row: Configuration) -> float:
+    """From which year on its engine replays steps with prompts in captured pieces, in this layout; infinite: never."""
+    alone = row.gpu.vendor == "NVIDIA" and row.pp == 1 and row.dp == 1
+    return row.engine.pieces_since if alone else np.inf
 
 
 def _slow_link(row: Configuration) -> float:

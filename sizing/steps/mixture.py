@@ -116,7 +116,7 @@ class Mixture:
             return Mixed(times=base, weight=weight, apart=apart)
         some, load, ours = candidates.take(rows), concurrency[rows], base.take(rows)
         kernel_s = kernel_decode_s(model, some, traffic.decode_context, load)
-        if self.base.software_year != REFERENCE_YEAR:  # older software slows the tables as it slows the roofline
+        if self.base.software_year < REFERENCE_YEAR:  # older software slows the tables as it slows the roofline
             now = self.of_year(REFERENCE_YEAR).base.times(model, some, traffic.take(rows), load)
             kernel_s = kernel_s * (ours.decode_s / now.decode_s)
         both = mixed(ours, kernel_s, self.trust)

@@ -11,7 +11,14 @@ import numpy as np
 from sizing.base.arrays import Flags, Floats, Rows
 from sizing.catalog.precisions import WIDE_BYTES
 from sizing.deployments.candidates import Candidates
-from sizing.steps.efficiency import REFERENCE_YEAR, DeviceEfficiency, Efficiencies, EngineOverhead, PlatformFactor
+from sizing.steps.efficiency import (
+    IN_PIECES,
+    REFERENCE_YEAR,
+    DeviceEfficiency,
+    Efficiencies,
+    EngineOverhead,
+    PlatformFactor,
+)
 from sizing.steps.hardware import Hardware
 
 MATURITY_YEARS = 3.0
@@ -66,11 +73,11 @@ class Rates:
     latent_s: Floats
     recurrent_s: Floats
     eager: Floats
+    in_pieces: Floats
     step_s: Floats
     sequence_s: Floats
     overlapped: Flags
     request_s: Floats
-    first_token_steps: Floats
     prompt_token_s: float
     scale: Floats
     exposed: Floats
@@ -152,8 +159,8 @@ def rates(candidates: Candidates, facts: Hardware, fit: Efficiencies, software_y
         budget=facts.budget,
         prompts_apart=facts.prompts_apart,
         overlapped=overlapped,
-        first_token_steps=np.where(overlapped, common.first_token_steps, 0.0),
         **_fixed_times(of, candidates.tp[:, None]),
+        in_pieces=_in_pieces(of, software_year),
         **{name: getattr(common, name) for name in _SHARED},
         **{name: getattr(candidates, name)[:, None] for name in ("tp", "pp", "ep", "dp")},
     )
@@ -162,7 +169,7 @@ def rates(candidates: Candidates, facts: Hardware, fit: Efficiencies, software_y
 def _fixed_times(of: _Fitted, tp: Floats) -> dict[str, Any]:
     """Times that no rate divides, by name, (C, 1) each: per layer, collective, step, sequence and request."""
     common, per = of.fit.common, {name: of.engine(attrgetter(name)) for name in _TIMES}
-    of_kernels = of.device(lambda d: d.layer) * of.pair(lambda p: p.fixed)
+    of_kernels = _of_kernels(of)
     layer = of_kernels * np.exp(common.fixed_ageing * of.age)
     host = np.exp(per["host_ageing"] * of.age)
     over_link = common.collective_s * (np.maximum(tp, 2.0) / 2.0) ** common.collective_growth
@@ -175,6 +182,19 @@ def _fixed_times(of: _Fitted, tp: Floats) -> dict[str, Any]:
         "latent_s": per["latent_s"] * layer * np.exp(common.latent_ageing * of.age),
         "collective_s": np.where(of.facts.fast, over_link, over_pcie) * per["collective"],
     }
+
+
+def _in_pieces(of: _Fitted, software_year: Floats | float) -> Floats:
+    """As ``eager``, where the engine's software of that year replays steps with prompts in captured pieces, (C, 1)."""
+    alone = of.engine(lambda o: o.eager)
+    pieces = np.minimum(of.fit.overhead(IN_PIECES).eager, alone)
+    replayed = np.asarray(software_year, dtype=np.float64) >= of.facts.pieces_since
+    return np.asarray(np.where(replayed, pieces, alone) / _of_kernels(of))
+
+
+def _of_kernels(of: _Fitted) -> Floats:
+    """Factor of GPU family and engine on the fixed times of layers, (C, 1)."""
+    return np.asarray(of.device(lambda d: d.layer) * of.pair(lambda p: p.fixed))
 
 
 def _is_wide(facts: Hardware) -> Flags:

@@ -72,6 +72,7 @@ class Shape(Columns):
     all_reduces: Number
     kv_heads: Number
     replicated_kv: Number
+    captured_prompts: Number
 
 
 def shape_of(model: Model) -> Shape:
@@ -111,7 +112,19 @@ def shape_of(model: Model) -> Shape:
         all_reduces=float(model.layers * (1 if model.parallel_blocks else ALLREDUCES_PER_LAYER)),
         kv_heads=float(model.kv_heads),
         replicated_kv=float(model.attention == "mla"),
+        captured_prompts=float(_prompts_in_pieces(model)),
     )
+
+
+def _prompts_in_pieces(model: Model) -> bool:
+    """Whether graphs of prompts' steps are captured in pieces where an engine does so by default: not of models that
+    read images, with latent or sparse attention or with recurrent layers.
+
+    Source: SGLang main of 2026-11, srt/arg_groups/cuda_graph_hook.py (multimodal, DeepSeek-V4, KDA, DeepSeek-V3 on
+    Blackwell) and the models that 0.5.10 leaves out (DeepSeek-V3.2, GLM-5, Qwen3-Next). Latent attention on Hopper is
+    not left out there; five runs of DeepSeek-R1 with 0.5.10 and later take what kernels launched one by one do.
+    """
+    return not (model.params_vision or model.linear_layers or model.latent or model.sparse)
 
 
 def shapes_of(models: Sequence[Model]) -> Shape:

@@ -8,8 +8,8 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from sizing import Scenario, plan
-from sizing.decision.heat_map import two_inputs
 from sizing.decision.outcome import Answers
+from sizing.decision.tornado import two_inputs
 from sizing.economics.api import PROVIDERS
 from sizing.economics.cost import cost
 from sizing.economics.curves import over_load, over_months
@@ -134,7 +134,7 @@ def test_the_sentence_leads_from_the_hardware_of_size_to_all_costs(page: AppTest
     """Two amounts a month stand on one page: the first is a part of the second, and each says what it counts."""
     texts = [text.value.replace("\\", "") for text in page.markdown]
     size = next(re.search(r"(\$[\d.,k]+) a month for the hardware alone", text) for text in texts if "alone" in text)
-    sentence = next(text for text in texts if text.startswith("Own systems"))
+    sentence = next(text for text in texts if text.startswith("- Own systems"))
     assert size
     assert f"servers {size[1]}, " in sentence
 

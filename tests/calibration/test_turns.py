@@ -12,12 +12,12 @@ from sizing.planning.reuse_text import NOT_VALIDATED
 HELD = {
     ("gain by routing", "llmd_sticky", False): 5.0,
     ("prompt tokens/s", "llmd_sticky", False): 20.0,
-    ("tokens/s of sessions", "prath", False): 20.0,
+    ("tokens/s of sessions", "prath", False): 25.0,
     ("share found", "mooncake_ssd", False): 5.0,
     ("gain of a second tier, TTFT", "mooncake_ssd", False): 20.0,
     ("gain of a second tier, prompt tokens/s", "lmc_gke", True): 15.0,
     ("TTFT of a first turn, ms", "llmd_sticky", False): 35.0,
-    ("TTFT of later turns, s", "prath", False): 32.0,
+    ("TTFT of later turns, s", "prath", False): 25.0,
     ("TTFT by turn, s", "mooncake_ssd", False): 21.0,
 }
 """Median error in per cent, at most, by quantity, source and whether something was assumed."""

@@ -9,9 +9,8 @@ from sharing.form.asked import AskedNumber
 from sizing.base.format import counted, percent, rounded, significant
 from sizing.base.latency_and_cost import Latency
 from sizing.planning.assumptions import ROUTED
-from sizing.replay.comparison import differences
 from sizing.replay.simulation_result import Distribution, SimulationResult
-from sizing.replay.what_if import Fails, WhatIf, failure_text
+from sizing.replay.what_if import Fails, WhatIf, differences, failure_text
 from sizing.scenario.day_profile import at_peak
 from sizing.scenario.traffic import Profile
 from ui import state
@@ -59,7 +58,7 @@ def _panel(answer: FormAnswer, *, dark: bool, watched: bool) -> None:
         st.rerun()
     st.markdown("Runs the deployment of the answer request by request, beside the page.")
     traffic = _traffic(answer, disabled=running)
-    with st.expander("What if", type="compact"):
+    with st.expander("With a failure, or batched otherwise", type="compact"):
         what_if = _what_if(disabled=running)
     label = "Simulate this hour" if traffic == (_PEAK, 1.0) else f"Simulate: {traffic[0].lower()}"
     run = _run(answer, *traffic, what_if)

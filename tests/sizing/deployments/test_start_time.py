@@ -2,6 +2,7 @@
 
 import csv
 import math
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -12,7 +13,7 @@ from sizing import plan
 from sizing.catalog.engines import resolve_engine
 from sizing.catalog.gpu_rows import gpus
 from sizing.catalog.precisions import resolve_precision
-from sizing.deployments.start_time import start_time
+from sizing.deployments.start_time import captured_graphs, start_time
 from sizing.planning.answered import Answer
 from sizing.planning.instance_start import RENTED_S, start_up_s, with_start_up
 from sizing.question.configuration import Configuration
@@ -52,11 +53,38 @@ def test_the_slower_of_storage_and_loader_decides():
     assert start_time(LLAMA, row(tp=4), "network_file_system").gb_per_s == 1.5
 
 
-@pytest.mark.parametrize(("tp", "low", "high"), [(2, 22, 25), (4, 46, 49), (8, 90, 104)])
-def test_graphs_rise_with_tensor_parallelism(tp, low, high):
-    """gpt-oss-120b on H200: 23 s at TP2, 46 to 49 at TP4, 99 to 104 at TP8."""
-    found = start_time(model_named("openai/gpt-oss-120b"), row("h200_sxm", "vllm", "mxfp4", tp), "network_file_system")
-    assert low <= found.graphs_s <= high
+@pytest.mark.parametrize(
+    ("sequences", "graphs"), [(16, 7 + 5), (128, 35 + 19), (256, 51 + 35), (512, 51 + 51), (None, 51 + 51)]
+)
+def test_vllm_captures_the_sizes_that_its_logs_print(sequences, graphs):
+    """PIECEWISE + FULL of vLLM 0.15 to 0.21: 7 + 5 at 16 sequences, 35 + 19 at 128, 51 + 35 at 256, 51 + 51 beyond."""
+    assert captured_graphs(LLAMA, replace(row(), batch_limit=sequences)) == graphs
+
+
+@pytest.mark.parametrize(
+    ("model", "placed", "sequences", "seconds"),
+    [
+        ("Qwen/Qwen2.5-14B-Instruct", row(), 256, 6),
+        ("meta-llama/Llama-3.3-70B-Instruct", row(tp=4), None, 16),
+        ("Qwen/Qwen3-235B-A22B", row(tp=8), None, 44),
+        ("MiniMaxAI/MiniMax-M2.5", row("gb300", precision="nvfp4"), None, 14),
+        ("MiniMaxAI/MiniMax-M2.5", row("gb300", precision="nvfp4", tp=4), None, 17),
+        ("deepseek-ai/DeepSeek-V4-Pro", row("gb300", precision="nvfp4", tp=4), 128, 30),
+        ("deepseek-ai/DeepSeek-V4-Pro", row("gb300", precision="nvfp4", tp=4), 16, 7),
+        ("zai-org/GLM-5.1", row("rtx_pro_6000_server", precision="nvfp4", tp=8), 64, 33),
+        ("MiniMaxAI/MiniMax-M2.5", row("gb300", "sglang", "nvfp4"), None, 17),
+        ("openai/gpt-oss-120b", row("h200_sxm", precision="mxfp4", tp=2), None, 23),
+    ],
+)
+def test_graphs_take_what_logs_print(model, placed, sequences, seconds):
+    """Seconds of "Graph capturing finished in" and "Capture cuda graph end"."""
+    found = start_time(model_named(model), replace(placed, batch_limit=sequences), "local_nvme")
+    assert found.graphs_s == pytest.approx(seconds, rel=0.45)
+
+
+def test_gpt_oss_starts_as_published():
+    """gpt-oss-120b on H200 from a network file system: weights in 41 to 47 s, compilation in 20 to 67 s."""
+    found = start_time(model_named("openai/gpt-oss-120b"), row("h200_sxm", "vllm", "mxfp4", 4), "network_file_system")
     assert 41 <= found.weights_s <= 47
     assert 20 <= found.compile_s <= 67
 
@@ -83,21 +111,22 @@ def test_sleep_keeps_process_compilation_and_graphs():
 
 
 def test_published_starts_are_met():
-    """Llama-3-8B ready on vLLM 0.5.5, which did not compile yet (Run:ai, one A10G): 66 s by the default loader, 35 s by
-    a streaming one of a volume of 1 GB/s, 23 s of an object store."""
+    """Llama-3-8B ready on vLLM 0.5.5, which did not compile yet and captured 35 graphs (Run:ai, one A10G): 66 s by the
+    default loader, 35 s by a streaming one of a volume of 1 GB/s, 23 s of an object store."""
     for storage, loader, seconds in (
         ("block_volume", "default", 66.1),
         ("block_volume", "streaming", 35.1),
         ("object_store", "streaming", 23.2),
     ):
         found = start_time(LLAMA, row("a10g"), storage, loader=loader)
-        assert found.total_s - found.compile_s == pytest.approx(seconds, rel=0.35)
+        since = found.compile_s + found.graphs_s * (1 - 35 / captured_graphs(LLAMA, row("a10g")))
+        assert found.total_s - since == pytest.approx(seconds, rel=0.35)
 
 
 def test_unseen_sources_are_within_thirty_per_cent_in_the_median():
     with JUDGED.open(encoding="utf-8") as file:
         known = {one["source"]: one for one in csv.DictReader(file)}
-    assert float(known["all"]["median_pct"]) <= 30.0
+    assert all(float(one["median_pct"]) <= 30.0 for one in known.values())
     assert int(known["all"]["starts"]) >= 40
 
 

@@ -5,14 +5,15 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from sizing.catalog import gpus
+from sizing.catalog import gpus, resolve_model
 from sizing.catalog.engines import engines
 from sizing.catalog.precisions import precisions
 from sizing.deployments.candidates import table
 from sizing.question.configuration import Configuration
-from sizing.steps.efficiency import efficiencies
+from sizing.steps.efficiency import IN_PIECES, TODAY, efficiencies
 from sizing.steps.hardware import hardware, power_of, products_per_lane
 from sizing.steps.rates import rates
+from sizing.steps.shape import shape_of
 
 
 def configuration(gpu: str, precision: str = "bf16") -> Configuration:
@@ -118,3 +119,41 @@ def test_what_was_measured_by_itself_keeps_its_own_rate():
     assert fit.widened_rate("llamacpp", "apple", 5.0) == fit.widened["apple"]
     own = fit.widened["llamacpp on blackwell"]
     assert fit.widened_rate("llamacpp", "blackwell", 0.3) == own < fit.widened_rate("vllm", "blackwell", 0.3)
+
+
+@pytest.mark.parametrize(
+    ("engine", "gpu", "layout", "year", "replayed"),
+    [
+        ("sglang", "h100_sxm", {}, TODAY, True),
+        ("sglang", "h100_sxm", {}, 2026.2, False),
+        ("sglang", "h100_sxm", {"pp": 2}, TODAY, False),
+        ("sglang", "h100_sxm", {"dp": 2}, TODAY, False),
+        ("sglang", "mi355x", {}, TODAY, False),
+        ("trtllm", "h100_sxm", {}, TODAY, False),
+        ("vllm", "h100_sxm", {}, TODAY, False),
+    ],
+)
+def test_sglang_replays_prompts_in_pieces_since_0_5_10(engine, gpu, layout, year, replayed):
+    """On NVIDIA GPUs, without pipeline stages and attention-DP; vLLM always did, which its fitted launches say."""
+    row = table([replace(configuration(gpu), engine=engines()[engine], **layout)])
+    found = rates(row, hardware(row), efficiencies(), year)
+    assert bool(found.in_pieces[0, 0] < found.eager[0, 0]) is replayed
+    if replayed:
+        assert found.in_pieces / found.eager == pytest.approx(
+            efficiencies().overhead(IN_PIECES).eager / efficiencies().overhead(engine).eager
+        )
+
+
+@pytest.mark.parametrize(
+    ("model", "captured"),
+    [
+        ("meta-llama/Llama-3.1-8B-Instruct", True),
+        ("MiniMaxAI/MiniMax-M2.5", True),
+        ("moonshotai/Kimi-K2.5", False),
+        ("deepseek-ai/DeepSeek-V4-Pro", False),
+        ("Qwen/Qwen3-Next-80B-A3B-Instruct", False),
+        ("Qwen/Qwen3-VL-8B-Instruct", False),
+    ],
+)
+def test_images_latent_and_recurrent_layers_are_not_captured(model, captured):
+    assert shape_of(resolve_model(model).model).captured_prompts == float(captured)
