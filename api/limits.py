@@ -1,15 +1,21 @@
-"""What a request may take: its size, the name it is sent to, the time of an answer, and how many run at once."""
+"""What a request may take: size, name, time, how many at once; and which program may ask, by its token."""
 
 import asyncio
+import logging
 from collections.abc import Callable, Collection
 from concurrent.futures import ThreadPoolExecutor
+from functools import lru_cache
 from http import HTTPStatus
+from pathlib import Path
 from threading import BoundedSemaphore
 from typing import TypeVar
 
 from starlette.requests import Request
 
 from api.problems import refused
+from sharing.access import Right, Role, may
+from sharing.access.rules import Rules, file_of_rules, read_rules
+from sharing.errors import InvalidRules
 from sizing.scenario.file import MAX_FILE_BYTES
 
 MOST_BODY_MB = 4
@@ -20,6 +26,8 @@ BODY_S = 30.0
 """Seconds in which a request has to arrive. Chosen: 4 MB over a poor line."""
 
 T = TypeVar("T")
+
+_LOG = logging.getLogger(__name__)
 
 
 def demand_host(request: Request, names: Collection[str]) -> None:
@@ -80,3 +88,38 @@ class Slots:
                 HTTPStatus.GATEWAY_TIMEOUT,
                 f"The answer takes longer than {self._seconds:g} s: ask for the analytic answer, or for fewer rows.",
             ) from None
+
+
+def demand_page(token: str | None, page: str) -> None:
+    """Raises Refused where whoever holds this token may not see the page that answers the same question.
+
+    Without a file of rules nobody needs a token, as on the pages nobody has to log in; one that cannot be read keeps
+    everybody out.
+    """
+    file = file_of_rules()
+    if file is None:
+        return
+    try:
+        rules = _rules_in(file, file.stat().st_mtime_ns)
+    except (InvalidRules, OSError) as invalid:
+        _LOG.error("Nobody gets in: %s", invalid)
+        raise refused(
+            HTTPStatus.SERVICE_UNAVAILABLE,
+            "Nobody gets in: how this server is set up cannot be used. Its log says why.",
+        ) from None
+    role = rules.role_of_token(token) if token else None
+    if role is None:
+        what = "This token has no role here" if token else "This server asks for a token (Authorization: Bearer ...)"
+        ask = f"ask {rules.ask or 'whoever runs it'} for one."
+        raise refused(HTTPStatus.UNAUTHORIZED, f"{what}: {ask}", {"WWW-Authenticate": "Bearer"})
+    _demand(rules, role, page)
+
+
+def _demand(rules: Rules, role: Role, page: str) -> None:
+    if not (may(role, Right.READ) and rules.shows(role, page)):
+        raise refused(HTTPStatus.FORBIDDEN, f"What the page {page} answers is not for the role {role.value}.")
+
+
+@lru_cache(maxsize=4)
+def _rules_in(file: Path, changed_at: int) -> Rules:
+    return read_rules(file)

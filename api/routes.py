@@ -1,6 +1,6 @@
 """The HTTP API: what the command line answers, to programs. Faults are problem details (RFC 9457)."""
 
-from collections.abc import Awaitable, Callable, Collection
+from collections.abc import Awaitable, Callable, Collection, Mapping
 from datetime import date
 from functools import partial
 from http import HTTPStatus
@@ -9,22 +9,28 @@ from typing import Annotated, Any
 from fastapi import Depends, FastAPI, Query, Request, Response
 from fastapi.exceptions import RequestValidationError
 from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
+from pydantic import BaseModel, Field
+from pydantic.json_schema import models_json_schema
 from starlette.exceptions import HTTPException
 
 from api import questions
-from api.access import demand_page
-from api.limits import Slots, body_of, demand_host, demand_media_type
-from api.openapi import CSV, JSON, OPENAPI, YAML, body, describe_bodies, problems
-from api.problems import MEDIA_TYPE, Fault, RequestRefused, faults_in, faults_of, refused
+from api.limits import Slots, body_of, demand_host, demand_media_type, demand_page
+from api.problems import MEDIA_TYPE, Fault, Problem, RequestRefused, faults_in, faults_of, refused
 from commandline.foreign_text import shown
 from commandline.run import JsonAnswer, as_json
 from sizing.base.errors import SizingError, UnknownName
 from sizing.base.result import Plan
 from sizing.base.version import ENGINE_VERSION
 from sizing.catalog.finding import ModelsFound, find_models
-from sizing.decision.comparison import Comparison
+from sizing.decision.comparison import MOST_COMPARED, Comparison
 from sizing.decision.optimised import Optimised
 from sizing.economics.results import CostAnswer
+from sizing.scenario.schema import Scenario
+
+OPENAPI = "/openapi.json"
+JSON, YAML, CSV = "application/json", "application/yaml", "text/csv"
+
+_REFERENCE = "#/components/schemas/{model}"
 
 _TOKEN = HTTPBearer(auto_error=False, description="Asked for where the server has a file of rules (docs/ACCESS.md).")
 
@@ -40,6 +46,49 @@ DOCUMENTS = (JSON, YAML)
 
 Token = Annotated[HTTPAuthorizationCredentials | None, Depends(_TOKEN)]
 Analytic = Annotated[bool, Query(description="The analytic load model only, nothing simulated.")]
+
+
+class Scenarios(BaseModel):
+    """Scenarios to compare; the first is what the others are compared with."""
+
+    scenarios: list[Scenario] = Field(min_length=2, max_length=MOST_COMPARED)
+
+
+def body(name: str, media_types: Collection[str]) -> dict[str, Any]:
+    """The body of a request in each of these types: a schema by name, or text where it is none of JSON."""
+    schema = {"type": "string"} if CSV in media_types else {"$ref": _REFERENCE.format(model=name)}
+    return {"requestBody": {"required": True, "content": {kind: {"schema": schema} for kind in media_types}}}
+
+
+def problems() -> dict[int | str, dict[str, Any]]:
+    """What every question may be answered instead."""
+    texts: Mapping[str, str] = {
+        "401": "A token is needed.",
+        "403": "Not for the role of this token.",
+        "408": "The body comes too slowly.",
+        "413": "The body is too large.",
+        "415": "The body is of another type.",
+        "421": "Sent to a name that this server does not answer for.",
+        "422": "The input cannot be used: a sentence and a path for each fault.",
+        "503": "As many answers are computed as are allowed.",
+        "504": "The answer takes too long.",
+    }
+    content = {MEDIA_TYPE: {"schema": {"$ref": _REFERENCE.format(model=Problem.__name__)}}}
+    return {status: {"description": text, "content": content} for status, text in texts.items()}
+
+
+def describe_bodies(app: FastAPI) -> None:
+    """Put the schemas of bodies and problems into the document that FastAPI makes of the rest."""
+    generated = app.openapi
+
+    def described() -> dict[str, Any]:
+        document = generated()
+        models = [(Scenarios, "validation"), (Problem, "serialization")]
+        _, schemas = models_json_schema(models, ref_template=_REFERENCE)  # type: ignore[arg-type]
+        document["components"]["schemas"] |= schemas["$defs"]
+        return document
+
+    app.openapi = described  # type: ignore[method-assign]
 
 
 def application(names: Collection[str], at_once: int, seconds: float) -> FastAPI:

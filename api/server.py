@@ -7,8 +7,7 @@ from collections.abc import Sequence
 
 import uvicorn
 
-from api.openapi import OPENAPI
-from api.routes import application
+from api.routes import OPENAPI, application
 from sharing.access import LOCAL_NAMES
 from sharing.access.rules import file_of_rules
 from sharing.errors import InvalidRules

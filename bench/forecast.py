@@ -9,7 +9,7 @@ import numpy as np
 from bench.load_seasons import DAY, HourlyLoad, Recipe, arrivals, made
 from bench.table import Row
 from reality.forecast.backtest import MODELS, backtest
-from reality.forecast.season import Season, season_of
+from reality.forecast.models import Season, season_of
 from sizing.base.arrays import Floats
 from sizing.base.units import S_PER_HOUR
 

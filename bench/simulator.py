@@ -16,7 +16,7 @@ from sizing.planning.analytic import analytic_plan
 from sizing.planning.answered import Answer
 from sizing.planning.plan import plan
 from sizing.replay.day import day
-from sizing.replay.planned_deployment import planned
+from sizing.replay.simulate import planned
 from sizing.scenario.day_profile import working_day
 from sizing.scenario.schema import Scenario
 from sizing.search.replicas import lengths_of

@@ -94,7 +94,7 @@ def _local_cluster(workers: int) -> Iterator[Callable[[], Executor]]:
     """A Dask cluster on this machine, one thread per worker process, behind its scheduler's address."""
     from distributed import LocalCluster
 
-    from sizing.explore.dask_cluster import dask_executors
+    from sizing.explore.sweep import dask_executors
 
     with (
         LocalCluster(  # type: ignore[no-untyped-call]

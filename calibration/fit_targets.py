@@ -132,7 +132,7 @@ def targets(fit: Efficiencies, rows: NDArray[np.intp] | None = None) -> tuple[Fi
     for mode in MODES:
         chosen = [p for p in points if p.mode == mode]
         if chosen:
-            cells = frame.iloc[[p.row for p in chosen]].reset_index(drop=True)
+            cells = _received_at_once(frame.iloc[[p.row for p in chosen]].reset_index(drop=True))
             observed = _possible(observed_logs(cells, mode), chosen)
             by_mode.append(FitTargets(mode, point_table(chosen), cells, observed, _derived(observed, mode, chosen)))
     return tuple(by_mode)
@@ -160,6 +160,18 @@ UNSTATED = "|".join(
 )
 """Notes of runs whose outcome rests on what no column states: speculation, on how many attention-DP ranks a batch was
 (where load and batch do not tell), how much of the prompts was cached, a limit on sequences below the load."""
+
+
+RECEIVED_LATE = "scheduler-recv-interval"
+"""Notes of runs whose scheduler looks for new requests once in so many steps (SGLang; 1 is the default): how long a
+request waits for that is no time of the engine's, and what such a deployment states nowhere."""
+FIRST_TOKENS = ["ttft_ms_mean", "ttft_ms_p50", "ttft_ms_p99"]
+
+
+def _received_at_once(cells: pd.DataFrame) -> pd.DataFrame:
+    """The cells without times to the first token of runs that look for new requests now and then."""
+    late = cells["notes"].str.contains(RECEIVED_LATE, na=False)
+    return cells.assign(**cells[FIRST_TOKENS].mask(late))
 
 
 def _comparable(frame: pd.DataFrame, points: Sequence[Point], fit: Efficiencies) -> list[Point]:

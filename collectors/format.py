@@ -4,8 +4,9 @@ import math
 from string import Formatter
 from typing import Any
 
-PERCENT = "percent"
-"""How a template names a share: ``{share:percent}``."""
+PERCENT, DURATION, BE = "percent", "duration", "be"
+"""How a template names a share (``{share:percent}``), a duration in ms (``{queue_ms:duration}``), and the verb after
+names (``{replicas} {replicas:be} down``)."""
 
 SMALLEST = 0.001
 """Per cent below which a share reads "< 0.001 %"."""
@@ -21,11 +22,23 @@ def percent(fraction: float) -> str:
     return f"{value:.0f} %" if value >= 100.0 else f"{float(f'{value:.2g}'):g} %"
 
 
+def duration_ms(value: float) -> str:
+    """A duration given in ms: "480 ms" below a second, from there on "2.61 s"."""
+    return f"{value:.3g} ms" if value < 999.5 else f"{float(f'{value / 1000.0:.3g}'):,g} s"
+
+
 class _Sentences(Formatter):
-    """``str.format`` with :data:`PERCENT`."""
+    """``str.format`` with :data:`PERCENT`, :data:`DURATION` and :data:`BE`."""
 
     def format_field(self, value: Any, format_spec: str) -> Any:
-        return percent(value) if format_spec == PERCENT else super().format_field(value, format_spec)
+        match format_spec:
+            case "percent":
+                return percent(value)
+            case "duration":
+                return duration_ms(value)
+            case "be":
+                return "is" if len(getattr(value, "names", (value,))) == 1 else "are"
+        return super().format_field(value, format_spec)
 
 
 def sentence(template: str, *values: object, **facts: object) -> str:

@@ -12,7 +12,7 @@ from collectors.reading.observation import Observation, State
 from collectors.reading.remarks import RemarkKind
 from collectors.source import Source
 from reality.answer import answer
-from reality.identity import Identity, apart, check, facts_of
+from reality.identity import Identity, apart, check, facts_of, ranks_as_replicas
 from reality.performance import Blocked, performance_rows
 from reality.prediction import Prediction, predict, traffic_spread
 from reality.result import RealityComparison
@@ -102,14 +102,14 @@ def compare(
     planned: Planned, observed: Observation, deployed: ObservedDeployment, *, served_as: str = ""
 ) -> RealityComparison:
     """The comparison of a plan with one observation."""
-    question, row = planned.answer.question, planned.row
+    question, observed = planned.answer.question, ranks_as_replicas(observed, deployed, planned.row)
     silent = WITHOUT_DATA.get(observed.state, "")
     identity = Identity() if silent else _identity(planned, observed, deployed, served_as)
     foreign = " ".join(identity.foreign)
     prediction, problem = (None, "") if silent or foreign else _predicted(planned, observed, deployed)
     blocked = Blocked(all=_short(foreign), load=_load_blocked(observed, problem))
     traffic = traffic_rows(question, observed, deployed, blocked.all)
-    performance = performance_rows(observed, prediction, row, planned.answer.plan.deployment, blocked)
+    performance = performance_rows(observed, prediction, planned.row, planned.answer.plan.deployment, blocked)
     reasons = (
         *([silent] if silent else []),
         *identity.foreign,

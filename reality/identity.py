@@ -44,12 +44,31 @@ def facts_of(observed: Observation, deployed: ObservedDeployment) -> DeployedFac
     )
 
 
+def ranks_as_replicas(observed: Observation, deployed: ObservedDeployment, row: Configuration | None) -> Observation:
+    """The observation with every rank of data parallelism as a replica, where the plan has none: each runs the requests
+    that it is given on GPUs of its own, as a planned replica does."""
+    ranks = deployed.ranks
+    if row is None or row.dp > 1 or ranks == 1:
+        return observed
+    each = gpus_per_replica(observed, deployed)
+    if each is not None and each != row.gpus * ranks:
+        return observed
+    counted = {
+        name: None if (number := observed.number(name)) is None else number * ranks
+        for name in ("replicas", "replicas_lost")
+    }
+    return observed.model_copy(update={"numbers": {**observed.numbers, **counted}})
+
+
 def gpus_per_replica(observed: Observation, deployed: ObservedDeployment) -> float | None:
-    """GPUs of one replica; None where GPUs of others may be among them (joined by host, and not dividing evenly)."""
+    """GPUs of one replica; None where GPUs of others may be among them (joined by host, and not dividing evenly). Those
+    of a replica that is gone may still be seen, or not."""
     gpus, replicas = observed.number("gpus"), observed.number("replicas")
     if not gpus or not replicas:
         return None
     each = gpus / (replicas + (observed.number("replicas_lost") or 0.0))
+    if deployed.gpus_by == "pod" and not each.is_integer() and (gpus / replicas).is_integer():
+        return gpus / replicas
     return each if deployed.gpus_by in ("pod", "gpu_selector") or each.is_integer() else None
 
 

@@ -14,9 +14,9 @@ from sharing.author import owner
 from sharing.errors import SharingError, StillInUse
 from sharing.export import add_command
 from sharing.library import open_library
-from sharing.library.choosing import MOST_LISTED
 from sharing.library.database import VARIABLE
 from sharing.library.records import LibraryEntry, Project, ScenarioDraft, ScenarioQuery, StoredFigures, figures_of
+from sharing.library.store import MOST_LISTED
 from sharing.links.command import add_commands
 from sharing.links.opening import add_command as add_open
 from sizing import Scenario

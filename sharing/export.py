@@ -15,7 +15,7 @@ from sharing.document import is_file_name, to_json, to_yaml
 from sharing.errors import InvalidEntry
 from sharing.formats import FORMATS
 from sharing.library import open_library
-from sharing.library.choosing import chosen
+from sharing.library.store import chosen
 from sharing.report.content import BY_WORD
 from sizing import Scenario
 from sizing.base.errors import InvalidScenario

@@ -235,8 +235,8 @@ def _compare(given: argparse.Namespace) -> int:
 
 
 def _levers(given: argparse.Namespace) -> int:
+    from sizing.decision.lever_text import as_text
     from sizing.decision.optimised import optimised
-    from sizing.decision.optimised_text import as_text
     from sizing.planning.analytic import analytic_plan
     from sizing.scenario.file import load_scenario
 
@@ -339,8 +339,7 @@ def _sweep(given: argparse.Namespace) -> int:
     import os
     from contextlib import nullcontext
 
-    from sizing.explore.dask_cluster import dask_executors
-    from sizing.explore.sweep import processes, read_sweep, sweep
+    from sizing.explore.sweep import dask_executors, processes, read_sweep, sweep
 
     out = _writable(given.out)
     base, axes = read_sweep(given.sweep)

@@ -46,7 +46,7 @@ EMPTY_NAMES = {"util", "utils", "helper", "helpers", "manager", "managers", "mis
 # What happened to a value is not what it is.
 EMPTY_VARIABLES = {"found", "asked", "said", "told"}
 UNSAFE_MARKUP = ("unsafe_allow_html", "unsafe_allow_javascript", "st.html(", "components.v1")
-CONSTANT_STYLE = dict.fromkeys(("ui/shell/own_prices.py", "ui/shell/presenting.py", "ui/size/what_if.py"), "st.html(")
+CONSTANT_STYLE = dict.fromkeys(("ui/shell/money.py", "ui/shell/presenting.py", "ui/size/what_if.py"), "st.html(")
 """Places with a style of their own: a constant that hides buttons or enlarges type, with nothing of a user in it."""
 # Streamlit draws :rocket: as an emoji; it draws :material/save: as an icon of its own, and :func:`x` is a docstring's.
 SHORTCODE = r"(?<!\w):(?!material/)[a-z]+(?:_[a-z]+)*:(?![\w`])"

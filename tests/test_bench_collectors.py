@@ -13,8 +13,7 @@ from bench.fleet import FleetSize, recorded, write_fleet
 from bench.server import prometheus
 from bench.tsdb import curve, sorted_series, write_block
 from collectors.backends.backend import Vectors
-from collectors.backends.cache import CachingBackend
-from collectors.backends.lines import PART_POINTS
+from collectors.backends.cache import PART_POINTS, CachingBackend
 from collectors.connect import prometheus_backend
 from collectors.queries.query import Group, Query
 from collectors.queries.ttl import FLEET_REPLICAS

@@ -28,7 +28,7 @@ ORDERS = {
         settings configuration errors form access audit author document library bonds report formats links
         manifests export
     """,
-    "api": "problems access limits openapi questions routes server tools",
+    "api": "problems limits questions routes server tools",
     "ui": """
         place format currency observed database work state gate access shell library figures sources inputs live home
         benchmarks size explore compare cost reality shared scenarios methodology entry

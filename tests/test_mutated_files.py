@@ -20,9 +20,9 @@ from collectors.backends.scrape.text import read_page
 from collectors.benchmarks import BenchmarkFileError, Imported, read_benchmark
 from collectors.errors import CollectorsError
 from collectors.source.file import load_source
-from sharing.form.check import faults
 from sharing.form.link import from_parameters
 from sharing.form.presets import defaults
+from sharing.form.read import faults
 from sizing.base.errors import SizingError
 from sizing.catalog.config_json import model_from_config
 from sizing.evidence.point_file import read_points

@@ -5,19 +5,3 @@ from collectors.benchmarks.measurements import MeasuredSystem, to_measurements
 from collectors.benchmarks.reader import engine_of_tool, files_of_tools, read_benchmark
 from collectors.benchmarks.records import BenchmarkRun, Imported, LatencyStats, RowError
 from collectors.errors import BenchmarkFileError, NotAResultFile
-
-__all__ = [
-    "BenchmarkFileError",
-    "BenchmarkRun",
-    "Imported",
-    "LatencyStats",
-    "MeasuredSystem",
-    "NotAResultFile",
-    "RowError",
-    "curves",
-    "engine_of_tool",
-    "files_of_tools",
-    "read_benchmark",
-    "read_benchmarks",
-    "to_measurements",
-]

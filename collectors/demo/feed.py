@@ -6,10 +6,9 @@ from pathlib import Path
 from typing import Protocol
 
 from collectors.backends.scrape.backend import RingBackend
-from collectors.backends.scrape.kept import kept
 from collectors.backends.scrape.promql.samples import Tracks
 from collectors.backends.scrape.promql.tree import Matcher, Selector
-from collectors.backends.scrape.scraper import ScrapeTarget
+from collectors.backends.scrape.scraper import ScrapeTarget, kept
 from collectors.backends.scrape.store import Ring
 from collectors.demo.deployment import Demo
 from collectors.demo.replica import pod_name

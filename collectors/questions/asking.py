@@ -76,6 +76,17 @@ class Asking:
         layout = self.topology.layout
         return tuple(label for label in ("instance", "pod", "exported_pod") if layout.values((label,)))
 
+    @property
+    def by_rank(self) -> tuple[str, ...]:
+        """The same, with ranks of data parallelism apart."""
+        rank = self.topology.engine.vocabulary.rank_label
+        return (*self.by, rank) if rank else self.by
+
+    @property
+    def rank_label(self) -> str:
+        """The label that numbers ranks of data parallelism; "" where there is none."""
+        return self.topology.engine.vocabulary.rank_label
+
 
 def line_of(answer: Ranges, query: Query) -> list[float]:
     """The one line of a query at every step, NaN where there is no value; empty without data."""

@@ -29,7 +29,8 @@ LEAST_STEP_S = 10.0
 """Between two points of the load. Chosen: two scrapes of 5 s."""
 NOT_A_PRODUCT = ("gpu_uuid", "UUID")
 """Labels that stand in for the product where an exporter names none."""
-MODELS, PRODUCTS, KV = (Subject(key, group=Group.SOURCE) for key in ("models", "products", "kv"))
+MODELS, PRODUCTS, KV, RANKS = (Subject(key, group=Group.SOURCE) for key in ("models", "products", "kv", "ranks"))
+SERVER_LABELS = ("instance", "pod", "exported_pod")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -95,12 +96,14 @@ class LoadOverTime:
 
 @dataclass(frozen=True, kw_only=True)
 class ObservedDeployment:
-    """What is deployed; empty where it cannot be told. ``gpus_by``: how GPUs were joined (pod, host, gpu_selector)."""
+    """What is deployed; empty where it cannot be told. ``gpus_by``: how GPUs were joined (pod, host, gpu_selector);
+    ``ranks``: ranks of data parallelism behind each server, as many at all of them."""
 
     models: tuple[str, ...] = ()
     gpu_products: tuple[str, ...] = ()
     gpus_by: str = ""
     kv: tuple[KvSettings, ...] = ()
+    ranks: int = 1
     load: LoadOverTime | None = None
     problem: str = ""
 
@@ -134,6 +137,7 @@ def _read(
         gpu_products=_first_values(answer, PRODUCTS, _product_labels(topology)),
         gpus_by=topology.gpus.how,
         kv=_kv(answer),
+        ranks=_ranks(answer),
         load=_load(backend, topology, discovery.at_s),
     )
 
@@ -149,6 +153,9 @@ def _queries(topology: Topology) -> list[Query]:
     products = _product_labels(topology)
     if series and models:
         queries.append(of_source(MODELS.quantity, f"count by ({', '.join(models)}) ({series})", weight=GROUPED))
+    if series and (rank := topology.engine.vocabulary.rank_label):
+        own = f"count by ({', '.join((*SERVER_LABELS, rank))}) ({series})"
+        queries.append(of_source(RANKS.quantity, f"count by ({', '.join(SERVER_LABELS)}) ({own})", weight=GROUPED))
     if products:
         inside = gpu_scope(topology.gpus, topology.scope).selection()
         counted = f"count by ({', '.join(products)}) ({topology.gpus.sign}{{{inside}}})"
@@ -182,6 +189,12 @@ def _kv(answer: Vectors) -> tuple[KvSettings, ...]:
         )
         for sample in answer.of(KV)
     )
+
+
+def _ranks(answer: Vectors) -> int:
+    """Ranks behind each server; 1 where servers have different numbers of them."""
+    numbers = {round(sample.value) for sample in answer.of(RANKS)}
+    return max(numbers.pop(), 1) if len(numbers) == 1 else 1
 
 
 def _whole(text: str | None) -> int | None:

@@ -2,7 +2,8 @@
 
 import math
 import time
-from collections.abc import Callable, Mapping
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
@@ -13,13 +14,13 @@ from collectors.prometheus.promql import duration, step_for
 from collectors.queries.query import GROUPED, of_source
 from collectors.questions.asking import Asking, line_of
 from collectors.questions.devices import Device, read_devices
-from collectors.questions.losses import LostReplica, lost_replicas
 from collectors.questions.over_limits import OverLimit, bucket_of, over_limits
 from collectors.questions.past_windows import PastWindow, past_windows
+from collectors.questions.xids import LostReplica, lost_replicas
 from collectors.reading.discovery import discover
-from collectors.reading.layout import replica_name
+from collectors.reading.layout import STALE_AFTER_SCRAPES, replica_name
 from collectors.reading.observation import Observation
-from collectors.reading.topology import find_topology
+from collectors.reading.topology import find_topology, presence
 from collectors.source import Source
 from collectors.vocabulary.detect import detect_engine
 from collectors.vocabulary.expressions import selected
@@ -67,10 +68,11 @@ class GapLine:
 
 @dataclass(frozen=True, kw_only=True)
 class Details:
-    """``counts``: arrivals/s in consecutive steps of ``count_step_s``; ``live``: replicas with data at each moment.
+    """``counts``: arrivals/s in consecutive steps of ``count_step_s``, NaN where that is not known; ``live``: replicas
+    with data at each moment.
 
-    ``gaps``: of each replica. ``lost``: replicas that had data within a day and have none now. ``problems``: what could
-    not be read.
+    ``gaps``: of each replica, or front end. ``lost``: replicas that had data within a day and have none now.
+    ``problems``: what could not be read.
     """
 
     replicas: tuple[ReplicaDetails, ...] = ()
@@ -95,6 +97,26 @@ class Details:
         if len(others) < 2 or others[-1] != others[-2] + 1:
             return None
         return self.live[others[-1] + 1][0]
+
+
+class Named:
+    """The names of the replicas with data now; of a server before several ranks of data parallelism, those of each."""
+
+    def __init__(self, asking: Asking) -> None:
+        self._rank = asking.rank_label
+        live: Sequence[Labels] = asking.topology.layout.live
+        series = presence(asking.topology.choices, asking.scope) if self._rank else None
+        if series is not None:
+            query = of_source("d_ranks", f"count by ({', '.join(asking.by_rank)}) ({series})", weight=GROUPED)
+            live = [labels for labels, _ in asking.vectors([query])["d_ranks"]] or live
+        servers = Counter(replica_name(labels) for labels in live)
+        self._several = {name for name, number in servers.items() if number > 1}
+        self.live = {self(labels): labels for labels in live}
+
+    def __call__(self, labels: Labels) -> str:
+        """ "vllm-0", or "vllm-0 rank 3"."""
+        name, rank = replica_name(labels), labels.get(self._rank, "")
+        return f"{name} rank {rank}" if rank and name in self._several else name
 
 
 def read_details(
@@ -123,15 +145,17 @@ def _read(
     topology = find_topology(backend, source, discovery, engine, window)
     asking = Asking(backend, replace(topology, scope=replace(topology.scope, window_s=window)), at_s)
     buckets = {key: one for key, limit in limits_ms.items() if (one := bucket_of(observed.distribution(key), limit))}
-    replicas, live = _replicas(asking) if 0 < topology.layout.replicas <= MOST_REPLICAS else ((), ())
-    counts, count_step = _counts(asking)
+    few, front_end = 0 < topology.layout.replicas <= MOST_REPLICAS, engine.vocabulary.front_end
+    named = Named(asking)
+    replicas, live, changes = _replicas(asking, named) if few and not front_end else ((), (), ())
+    counts, count_step = _counts(asking, changes)
     return Details(
         replicas=replicas,
         lost=lost_replicas(asking),
         over=over_limits(asking, buckets),
         counts=counts,
         count_step_s=count_step,
-        gaps=_gap_lines(asking) if replicas else (),
+        gaps=_gap_lines(asking, named) if few else (),
         live=live,
         devices=read_devices(backend, source, at_s=at_s, columns=DEVICE_COLUMNS, clock=clock),
         past=past_windows(asking, source, clock=clock),
@@ -139,9 +163,11 @@ def _read(
     )
 
 
-def _replicas(asking: Asking) -> tuple[tuple[ReplicaDetails, ...], tuple[tuple[float, int], ...]]:
-    """Every replica with data now, and how many had data when."""
-    by, window = ", ".join(asking.by), asking.scope.window
+def _replicas(
+    asking: Asking, named: Named
+) -> tuple[tuple[ReplicaDetails, ...], tuple[tuple[float, int], ...], tuple[float, ...]]:
+    """Every replica with data now, how many had data when, and the moments from which others had."""
+    by, window = ", ".join(asking.by_rank), asking.scope.window
     gaps = asking.candidate("itl", "tpot")
     queries = []
     if first := asking.counter(*FIRST_TOKENS):
@@ -151,19 +177,29 @@ def _replicas(asking: Asking) -> tuple[tuple[ReplicaDetails, ...], tuple[tuple[f
             series = selected(gaps, f"{gaps.histogram}_{part}", asking.scope)
             queries.append(of_source(f"d_gap_{part}", f"sum by ({by}) (rate({series}[{window}]))", weight=GROUPED))
     answers = asking.vectors(queries)
-    rates = {key: {replica_name(labels): value for labels, value in pairs} for key, pairs in answers.items()}
-    over_time = _over_time(asking, by)
-    live = {replica_name(labels): labels for labels in asking.topology.layout.live}
+    rates = {key: {named(labels): value for labels, value in pairs} for key, pairs in answers.items()}
+    over_time = _over_time(asking, by, named)
+    running = over_time.get("running", {})
+    named.live.update(_late(asking, running))
     made = tuple(
         _replica(name, labels, rates, over_time, asking, gaps.scale if gaps else 1.0)
-        for name, labels in sorted(live.items())
+        for name, labels in sorted(named.live.items())
     )
-    running = over_time.get("running", {})
     moments = sorted({t for series in running.values() for t in series})
-    return made, tuple((t, sum(t in series for series in running.values())) for t in moments)
+    had = [{name for name, series in running.items() if t in series} for t in moments]
+    changes = tuple(t for t, before, now in zip(moments[1:], had, had[1:], strict=False) if before != now)
+    return made, tuple((t, len(names)) for t, names in zip(moments, had, strict=True)), changes
 
 
-def _over_time(asking: Asking, by: str) -> Mapping[str, Mapping[str, Mapping[float, float]]]:
+def _late(asking: Asking, running: Mapping[str, Mapping[float, float]]) -> Mapping[str, Labels]:
+    """Replicas without data now that had some a few scrapes ago: a scrape that failed is no loss."""
+    layout, since = asking.topology.layout, asking.at_s - STALE_AFTER_SCRAPES * asking.interval_s
+    last = {name: max(line, default=-math.inf) for name, line in running.items()}
+    seen = {replica_name(labels): labels for labels in layout.seen}
+    return {name: seen[name] for name in layout.lost if name in seen and last.get(name, -math.inf) >= since}
+
+
+def _over_time(asking: Asking, by: str, named: Named) -> Mapping[str, Mapping[str, Mapping[float, float]]]:
     """Requests running and waiting of each replica at the scrapes of the window."""
     step = step_for(asking.scope.window_s, interval_s=max(asking.interval_s, 1.0), points=POINTS)
     queries = [
@@ -176,7 +212,7 @@ def _over_time(asking: Asking, by: str) -> Mapping[str, Mapping[str, Mapping[flo
     answer = asking.ranges(queries, asking.at_s - asking.scope.window_s + step, step)
     return {
         query.subject.quantity.removeprefix("d_"): {
-            replica_name(one.labels): {
+            named(one.labels): {
                 round(t, 3): v for t, v in zip(one.times_s, one.values, strict=True) if math.isfinite(v)
             }
             for one in answer.of(query.subject)
@@ -190,12 +226,12 @@ def _step_s(asking: Asking) -> float:
     return float(max(math.ceil(asking.interval_s), math.ceil(asking.scope.window_s / POINTS), 1))
 
 
-def _gap_lines(asking: Asking) -> tuple[GapLine, ...]:
+def _gap_lines(asking: Asking, named: Named) -> tuple[GapLine, ...]:
     """The mean gap of each replica over the window; none without a histogram of gaps."""
     gaps = asking.candidate("itl", "tpot")
     if gaps is None or not gaps.histogram:
         return ()
-    by, step = ", ".join(asking.by), _step_s(asking)
+    by, step = ", ".join(asking.by_rank), _step_s(asking)
     series = [selected(gaps, f"{gaps.histogram}_{part}", asking.scope) for part in ("sum", "count")]
     queries = [
         of_source(f"d_line_{i}", f"sum by ({by}) (rate({one}[{duration(2 * step)}]))", weight=GROUPED)
@@ -203,10 +239,7 @@ def _gap_lines(asking: Asking) -> tuple[GapLine, ...]:
     ]
     answer = asking.ranges(queries, asking.at_s - asking.scope.window_s + 2 * step, step)
     total, count = (
-        {
-            replica_name(line.labels): dict(zip(line.times_s, line.values, strict=True))
-            for line in answer.of(query.subject)
-        }
+        {named(line.labels): dict(zip(line.times_s, line.values, strict=True)) for line in answer.of(query.subject)}
         for query in queries
     )
     lines = []
@@ -217,8 +250,9 @@ def _gap_lines(asking: Asking) -> tuple[GapLine, ...]:
     return tuple(lines)
 
 
-def _counts(asking: Asking) -> tuple[tuple[float, ...], float]:
-    """Requests/s in steps of a scrape: true arrivals, or first tokens and the growth of what has none yet."""
+def _counts(asking: Asking, changes: Sequence[float]) -> tuple[tuple[float, ...], float]:
+    """Requests/s in steps of a scrape: true arrivals, or first tokens and the growth of what has none yet. NaN around
+    the moments at which other replicas had data: what is counted anew is no burst."""
     arrivals, first = asking.counter("arrivals"), asking.counter("first_tokens", "ttft")
     series = arrivals or first
     if series is None:
@@ -229,11 +263,14 @@ def _counts(asking: Asking) -> tuple[tuple[float, ...], float]:
         [] if arrivals else [gauge for key in asking.growing("first_tokens", "ttft") if (gauge := asking.gauge(key))]
     )
     queries += [of_source(f"d_held_{i}", f"sum({gauge})") for i, gauge in enumerate(gauges)]
-    answer = asking.ranges(queries, asking.at_s - asking.scope.window_s + 2 * step, step)
+    begin = asking.at_s - asking.scope.window_s + 2 * step
+    answer = asking.ranges(queries, begin, step)
     rates, *lines = (line_of(answer, query) for query in queries)
     held = [sum(each) for each in zip(*(line for line in lines if line), strict=False)]
     growth = [0.0, *((b - a) / step for a, b in pairwise(held))] if held else [0.0] * len(rates)
-    return tuple(max(r + g, 0.0) for r, g in zip(rates, growth, strict=False) if math.isfinite(r + g)), step
+    known = [max(r + g, 0.0) if math.isfinite(r + g) else math.nan for r, g in zip(rates, growth, strict=False)]
+    unsure = {i for t in changes for i in range(math.floor((t - begin) / step) - 1, math.ceil((t - begin) / step) + 4)}
+    return tuple(math.nan if i in unsure else value for i, value in enumerate(known)), step
 
 
 def _replica(

@@ -18,7 +18,7 @@ LOOK_BACK_S = S_PER_DAY
 """How far back the beginning of a broken limit is looked for."""
 STEPS_BACK = 288
 """Points over that time: five minutes of a day."""
-CONCEPTS = {"ttft_ms": ("ttft",), "tpot_ms": ("tpot", "itl"), "itl_ms": ("itl",), "e2e_ms": ("e2e",)}
+CONCEPTS = {"ttft_ms": ("ttft",), "tpot_ms": ("tpot",), "e2e_ms": ("e2e",), "queue_ms": ("queue",)}
 """What measures a latency, best first."""
 SAME_EDGE = 1e-9
 """Relative difference up to which a limit is at the end of a bucket: rounding."""

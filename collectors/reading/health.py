@@ -23,8 +23,14 @@ LONG_QUEUE_MS = 100.0
 FEW_REQUESTS = 20
 """Below this many requests in the window, shares and quantiles say little."""
 
-CORE = ("running", "waiting", "finished", "kv_usage", "generation_tokens")
-"""What every engine that exposes anything should expose; without one of them the picture is partial."""
+CORE = {
+    "running": "running requests",
+    "waiting": "waiting requests",
+    "finished": "finished requests",
+    "kv_usage": "use of the KV cache",
+    "generation_tokens": "output tokens",
+}
+"""What every engine that exposes anything should expose, and what it is called; without one the picture is partial."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -3,7 +3,7 @@
 import math
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from collectors.backends.backend import Vectors
@@ -18,7 +18,11 @@ REPLICA_LABELS = ("instance", "pod", "exported_pod", "namespace")
 HOST_LABELS = ("node", "hostname", "Hostname", "kubernetes_node")
 RELAY_LABELS = ("server", "worker_addr", "worker_url", "source", "WorkerId")
 """Labels by which what passes gauges on names the engine: production-stack, SMG and sglang-router, Ray's agent."""
-LAYOUT_LABELS = ("job", *REPLICA_LABELS, *HOST_LABELS, *RELAY_LABELS)
+COPY_LABELS = ("prometheus_replica", "__replica__", "replica", "receive_replica", "thanos_replica")
+"""Labels by which the samples of two Prometheus servers that scrape the same targets are told apart where nothing
+removes the copies: of the Prometheus operator (its default), of Mimir's and Cortex's HA tracker, and what the
+documentation of Thanos calls them (thanos.io/tip/components/query.md, grafana.com/docs/mimir, read 2026-11-30)."""
+LAYOUT_LABELS = ("job", *REPLICA_LABELS, *HOST_LABELS, *RELAY_LABELS, *COPY_LABELS)
 LOOK_BACK_S = S_PER_HOUR
 """How long ago something may have fallen silent and still count as stale. Chosen: an hour."""
 FEW_SCRAPES = 8
@@ -32,6 +36,10 @@ FLEET_TIMING_STEPS = 6
 LEAST_SPAN_S = 300.0
 """Timing is judged over at least this long: a window of two scrapes says nothing about the interval."""
 
+YOUNGER = 1.1
+"""Times as far apart as in the last minutes scrapes seem where no replica was there for all of a window."""
+NEW_SHARE = 0.9
+"""Share of the samples of a window below which a replica was not there at its begin. Chosen: scrapes fail, too."""
 STALE_AFTER_SCRAPES = 4
 """At least so many scrapes old before data counts as stale. Chosen: one late scrape is no outage."""
 STALE_AFTER_S = 30.0
@@ -43,7 +51,9 @@ class ReplicaLayout:
     """Replicas now and within the window, when the newest sample came and how often samples come.
 
     ``past`` are replicas of the last hour with the moment of their last sample, ``most`` how many there were at once.
-    ``relayed`` are labels of a router that passes on the gauges of the replicas.
+    ``relayed`` are labels of a router that passes on the gauges of the replicas. ``samples`` are those of the window by
+    replica, of ``span`` in the one that is there for all of it; ``copies`` is the label, with the value that is kept,
+    by which two Prometheus servers report the same replicas.
     """
 
     live: tuple[Mapping[str, str], ...]
@@ -56,6 +66,9 @@ class ReplicaLayout:
     duplicates: tuple[str, ...] = ()
     job: str | None = None
     relayed: tuple[str, ...] = ()
+    samples: Mapping[tuple[str, ...], float] = field(default_factory=dict)
+    span: float | None = None
+    copies: tuple[str, str] | None = None
 
     @cached_property
     def replicas(self) -> int:
@@ -64,9 +77,29 @@ class ReplicaLayout:
 
     @cached_property
     def lost(self) -> tuple[str, ...]:
-        """Replicas that had data within the window and have none now."""
+        """Replicas that had data within the window and have none now, and none that came in their place."""
+        return tuple(sorted(self._stopped[self._new :]))
+
+    @cached_property
+    def replaced(self) -> tuple[str, ...]:
+        """Replicas that stopped within the window while others came in their place, as with every update."""
+        return tuple(sorted(self._stopped[: self._new]))
+
+    @cached_property
+    def _stopped(self) -> tuple[str, ...]:
+        """Replicas that had data within the window and have none now, the first to go first."""
         live = {replica_key(labels) for labels in self.live}
-        return tuple(sorted({replica_name(labels) for labels in self.seen if replica_key(labels) not in live}))
+        last = {replica_name(labels): last_s for labels, last_s in self.past}
+        names = {replica_name(labels) for labels in self.seen if replica_key(labels) not in live}
+        return tuple(sorted(names, key=lambda name: (last.get(name, 0.0), name)))
+
+    @cached_property
+    def _new(self) -> int:
+        """Replicas with data now that had none at the begin of the window."""
+        if self.span is None:
+            return 0
+        live = {replica_key(labels) for labels in self.live}
+        return sum(self.samples.get(key, self.span) < NEW_SHARE * self.span for key in live)
 
     @cached_property
     def lost_labels(self) -> tuple[Mapping[str, str], ...]:
@@ -139,11 +172,12 @@ def layout_queries(
             of_source("most", f"max_over_time({at_once}[{hour}:{duration(PAST_STEP_S)}])"),
             of_source("oldest_hour", f"min(min_over_time(timestamp({series})[{hour}:{duration(PAST_STEP_S)}]))"),
             of_source("scrapes_hour", f"max(count_over_time({series}[{hour}]))"),
+            of_source("scrapes_lately", f"max(count_over_time({series}[{duration(LEAST_SPAN_S)}]))"),
         ]
     return [
         *queries,
         of_source(LIVE.quantity, f"count by ({by}) ({series})", weight=GROUPED),
-        of_source("seen", f"count by ({by}) (last_over_time({series}[{span}]))", weight=GROUPED),
+        of_source("seen", f"max by ({by}) (count_over_time({series}[{span}]))", weight=GROUPED),
         of_source("newest_now", f"max(timestamp({series}))"),
         of_source("oldest", f"min(min_over_time(timestamp({series})[{reach}:{step}]))", ttl=THIRD),
         of_source("scrapes", f"max(count_over_time({series}[{span}]))", ttl=THIRD),
@@ -162,19 +196,26 @@ def read_layout(vectors: Vectors, *, at_s: float, window_s: float) -> ReplicaLay
     begun = [_highest(of("oldest")), _highest(of("oldest_lately"))]
     oldest = min((moment for moment in begun if moment is not None), default=None)
     interval = _interval(of("newest_then"), of("scrapes"), newest, oldest, at_s=at_s, window_s=window_s)
-    here, lately = _highest(of("scrapes")) or 0, _highest(of("scrapes_hour")) or 0
-    if not of("newest_then") and here < min(FEW_SCRAPES, lately):  # so rare that the hour tells more
+    here, in_hour = _highest(of("scrapes")) or 0, _highest(of("scrapes_hour")) or 0
+    if not of("newest_then") and here < min(FEW_SCRAPES, in_hour):  # so rare that the hour tells more
         hour = _highest(of("oldest_hour"))
         rare = _interval((), of("scrapes_hour"), newest, hour, at_s=at_s, window_s=LOOK_BACK_S)
         if rare is not None:
             interval, oldest = rare, hour
+    lately = _highest(of("scrapes_lately")) or 0
+    if interval is not None and lately > FEW_SCRAPES and interval > YOUNGER * LEAST_SPAN_S / (lately - 1):
+        interval = LEAST_SPAN_S / lately
     live = tuple(sample.labels for sample in of(LIVE.quantity))
     if not live and interval is not None:
         live = tuple(labels for labels, last_s in past if at_s - last_s <= STALE_AFTER_SCRAPES * interval)
     duplicates, job = _duplicates(live)
+    begin = at_s - window_s if oldest is None else max(oldest, at_s - window_s)
     return ReplicaLayout(
         live=live,
         seen=tuple(sample.labels for sample in of("seen")),
+        samples={replica_key(sample.labels): sample.value for sample in of("seen")},
+        span=None if interval is None else (at_s - begin) / interval,
+        copies=_copies([(sample.labels, sample.value) for sample in of("seen")]),
         newest_s=newest,
         oldest_s=oldest,
         interval_s=interval,
@@ -230,6 +271,23 @@ def _duplicates(live: Sequence[Mapping[str, str]]) -> tuple[tuple[str, ...], str
     return tuple(sorted(rivals)), keep
 
 
+def _copies(seen: Sequence[tuple[Mapping[str, str], float]]) -> tuple[str, str] | None:
+    """The label by which several Prometheus servers report the same replica, and the value with most samples.
+
+    A label that numbers replicas has one value at each.
+    """
+    for label in COPY_LABELS:
+        values: dict[tuple[str, ...], set[str]] = defaultdict(set)
+        samples: dict[str, float] = defaultdict(float)
+        for labels, number in seen:
+            if labels.get(label):
+                values[(labels.get("job", ""), *replica_key(labels))].add(labels[label])
+                samples[labels[label]] += number
+        if any(len(some) > 1 for some in values.values()):
+            return label, min(samples, key=lambda value: (-samples[value], value))
+    return None
+
+
 def _relayed(live: Sequence[Mapping[str, str]]) -> tuple[str, ...]:
     """The labels of a router that passes on the gauges of replicas which are scraped themselves, too.
 
@@ -249,7 +307,7 @@ def _relayed(live: Sequence[Mapping[str, str]]) -> tuple[str, ...]:
 
 
 def counted_once(layout: ReplicaLayout, scope: Scope) -> tuple[ReplicaLayout, Scope]:
-    """Layout and scope that count every replica once: of one job, and not again at a router."""
+    """Layout and scope that count every replica once: of one Prometheus and job, and not again at a router."""
 
     def keeping(layout: ReplicaLayout, own: Callable[[Mapping[str, str]], bool]) -> ReplicaLayout:
         return replace(
@@ -259,6 +317,10 @@ def counted_once(layout: ReplicaLayout, scope: Scope) -> tuple[ReplicaLayout, Sc
             past=tuple((labels, last_s) for labels, last_s in layout.past if own(labels)),
         )
 
+    if layout.copies:
+        label, value = layout.copies
+        layout = keeping(layout, lambda labels: labels.get(label, "") == value)
+        scope = replace(scope, labels={**scope.labels, label: value})
     if layout.relayed:
         layout = keeping(layout, lambda labels: not any(labels.get(label) for label in layout.relayed))
         scope = replace(scope, labels={**scope.labels, **dict.fromkeys(layout.relayed, "")})

@@ -68,7 +68,7 @@ def _mistyped(backend: Backend, source: Source, discovery: Discovery) -> Remark 
         return None
     hints = [_hint(key, source.labels[key], several, answer) for key, several in labels.items()]
     hints = [hint for hint in hints if hint]
-    hint = f" ({'; '.join(hints)})" if hints else ""
+    hint = "".join(f" {one}" for one in hints)
     return remark(
         RemarkKind.NOTHING_SELECTED,
         engine=engine.vocabulary.label,
@@ -90,10 +90,10 @@ def _hint(key: str, value: LabelValue, several: Sequence[str], answer: Vectors) 
     if not missing:
         return ""
     if not known:
-        return f"no engine has a label {key}"
+        return f"No engine has a label {key}."
     near = nearest(missing[0], known)
-    there = f"; there are {Names(known, most=3, counted=True)}"
-    return f"no engine has {key} {missing[0]}" + (f": did you mean {near}?" if near else there)
+    there = f"; there are {Names(known, most=3, counted=True)}."
+    return f"No engine has {key} {missing[0]}" + (f": did you mean {near}?" if near else there)
 
 
 def stale_or_empty(backend: Backend, source: Source, discovery: Discovery, topology: Topology) -> Observation:

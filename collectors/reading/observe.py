@@ -13,6 +13,7 @@ from collectors.reading.engine_values import (
     engine_queries,
     mapping_of,
     missing_of,
+    one,
     saturation_query,
 )
 from collectors.reading.gpu_join import FLEET_GPUS, gpu_scope
@@ -76,11 +77,12 @@ def _assembled(
 ) -> Observation:
     layout, scope, choices, at_s = topology.layout, topology.scope, topology.choices, discovery.at_s
     numbers = unknown_numbers() | engine_numbers(answer, choices, scope)
-    numbers |= {"replicas": float(layout.replicas), "replicas_lost": float(len(layout.lost))}
+    numbers |= _replica_numbers(topology, answer)
     distributions = engine_distributions(answer, choices, scope)
     missing = list(missing_of(choices, answer, numbers, distributions))
     about_gpus = _add_gpus(numbers, missing, topology, answer)
-    core = [m.quantity for m in missing if m.quantity in _core_quantities(topology.engine)]
+    quantities = _core_quantities(topology.engine)
+    core = [quantities[m.quantity] for m in missing if m.quantity in quantities]
     judged = verdict(
         numbers=numbers, distributions=distributions, vectors=answer, layout=layout, core_missing=core, lost=lost
     )
@@ -107,6 +109,17 @@ def _assembled(
     )
 
 
+def _replica_numbers(topology: Topology, answer: Vectors) -> dict[str, float | None]:
+    """Replicas that serve, and those that stopped. What stands before engines is none of them: it says itself how many
+    it routes to, or passes on what each of them reports."""
+    layout = topology.layout
+    passed_on = any(labels.get(label) for labels in layout.live for label in RELAY_LABELS)
+    if topology.engine.vocabulary.front_end and not passed_on:
+        workers = one(answer, "workers")
+        return {"replicas": workers or None, "replicas_lost": None}
+    return {"replicas": float(layout.replicas), "replicas_lost": float(len(layout.lost))}
+
+
 def _add_gpus(
     numbers: dict[str, float | None], missing: list[MissingQuantity], topology: Topology, answer: Vectors
 ) -> list[Remark]:
@@ -131,13 +144,21 @@ def _steps(numbers: Mapping[str, float | None]) -> list[Remark]:
     return [remark(RemarkKind.SATURATED_AT_TIMES, share=share)]
 
 
-def _core_quantities(engine: DetectedEngine) -> set[str]:
+def _core_quantities(engine: DetectedEngine) -> dict[str, str]:
+    """What an engine should expose by quantity, with what it is called."""
     concepts = engine.vocabulary.concepts
-    return {QUANTITY[key] for key in CORE if key in concepts and concepts[key].use and not concepts[key].optional}
+    return {
+        QUANTITY[key]: name
+        for key, name in CORE.items()
+        if key in concepts and concepts[key].use and not concepts[key].optional
+    }
 
 
 def _remarks_on(topology: Topology) -> list[Remark]:
     remarks = []
+    if topology.layout.replaced:
+        names = Names(topology.layout.replaced, most=3, counted=True)
+        remarks.append(remark(RemarkKind.REPLICAS_REPLACED, replicas=names))
     if topology.layout.replicas > FLEET_REPLICAS:
         remarks.append(remark(RemarkKind.FLEET_OF_REPLICAS, most=FLEET_REPLICAS))
     if topology.gpus.devices > FLEET_GPUS:

@@ -20,7 +20,7 @@ class RemarkKind(Enum):
     NO_MODEL_LABEL = "{engine} has no model label: select by job or instance instead of {label}."
     NO_PREFIX = "{engine} names its metrics without a prefix: select by job, namespace or instance."
     NO_ENGINE = "{where} answers, but holds no metrics of a known engine{targets}."
-    NOTHING_SELECTED = "{engine} is seen, but no series matches {{{selector}}}{hint}{targets}."
+    NOTHING_SELECTED = "{engine} is seen, but no series matches {{{selector}}}{targets}.{hint}"
     STALE = "The newest sample is {age_s:.0f} s old{targets}: the engine or its scrape stopped."
 
     # More is asked than can be served.
@@ -29,23 +29,28 @@ class RemarkKind(Enum):
         "The queue never emptied: {waiting:.3g} requests wait on average, growing by {growth_per_s:.2g} requests/s."
     )
     KV_FULL = "The KV cache is full ({kv_usage:percent}) and requests are preempted ({preemptions_per_s:.2g}/s)."
-    LONG_QUEUE = "Waiting in the queue, {queue_ms:.0f} ms on average, is {share:percent} of the mean TTFT."
+    LONG_QUEUE = "Waiting in the queue, {queue_ms:duration} on average, is {share:percent} of the mean TTFT."
 
     # Part of the deployment or of the answer is not in the numbers.
     PARTIAL_ANSWER = "The server marks its answer as partial{warning}."
     QUERIES_FAILED = "Some queries failed: {error}"
     QUERIES_REJECTED = "The server rejects the query of {quantities}."
     REPLICAS_LOST = "{replicas} stopped reporting within the window."
-    REPLICAS_DOWN = "{replicas} is down: the last sample came {ago} ago{xids}."
+    REPLICAS_DOWN = "{replicas} {replicas:be} down: the last sample came {ago} ago{xids}."
     REPLICAS_FEWER = (
         "{replicas} stopped reporting {ago} ago: {live:g} of the {most:g} replicas of the last hour report. Scaled "
         "down, or lost."
     )
-    TARGETS_DOWN = "{targets} of the same scrape job is down."
+    TARGETS_DOWN = "{targets} of the same scrape job {targets:be} down."
     CORE_MISSING = "No data for {quantities}."
 
     # What to know about the numbers.
     DUPLICATE_JOBS = "The jobs {jobs} scrape the same servers: only {job} is counted."
+    COPIES = (
+        "Several Prometheus servers report the same targets here, apart by the label {label}: only {label}={value} is "
+        "counted."
+    )
+    REPLICAS_REPLACED = "Replaced within the window: {replicas}. Others came in their place, as with an update."
     RELAYED = "A router passes on what engines report themselves (label {labels}): each engine is counted once."
     SHORT_DATA = "Data goes back {covered_s:.0f} s only: the window is {window_s:.3g} s instead of {asked_s:g} s."
     WINDOW_WIDENED = (

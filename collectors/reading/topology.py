@@ -122,6 +122,9 @@ def find_topology(
 def _fitting(scope: Scope, layout: ReplicaLayout, at_s: float) -> tuple[Scope, list[Remark]]:
     """The window that holds enough scrapes and no time before the data, with what to say about it."""
     remarks, given, interval = [], scope.window_s, layout.interval_s
+    if layout.copies:
+        label, value = layout.copies
+        remarks.append(remark(RemarkKind.COPIES, label=label, value=value))
     if layout.relayed:
         remarks.append(remark(RemarkKind.RELAYED, labels=Names(layout.relayed)))
     if layout.duplicates:

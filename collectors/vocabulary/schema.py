@@ -24,6 +24,7 @@ SCALARS = {
     "kv_capacity_tokens": "tokens",
     "max_concurrency": "requests",
     "requests": "requests/s",
+    "workers": "replicas",
 }
 """Every concept of an engine that is one number, with its unit."""
 
@@ -186,10 +187,11 @@ class EngineVocabulary(_Vocabulary):
     names it exposes too; ``completes`` are those whose missing quantities it has, on the same page.
 
     ``model_labels`` are the labels that name the model, the usual one first; ``any_case`` says that its value is
-    written in several cases. ``ranks`` tell processes apart that report the same requests: they count once. ``again``
-    is a label with the value of servers whose requests others report, too: where there are others, ``$front`` leaves
-    them out. Without such a label ``hands_over`` tells them: where the first of these names is seen (KV cache is moved
-    between servers), those that count first tokens (the second) and no gaps between tokens (the third), while others
+    written in several cases. ``ranks`` tell processes apart that report the same requests: they count once;
+    ``rank_label`` tells ranks of data parallelism apart, each with requests of its own. ``again`` is a label with the
+    value of servers whose requests others report, too: where there are others, ``$front`` leaves them out. Without such
+    a label ``hands_over`` tells them: where the first of these names is seen (KV cache is moved between servers), those
+    that count first tokens (the second) and no gaps between tokens (the third), while others
     count both; ``$back`` is them alone.
 
     Names without a prefix are shared by engines. ``weak`` ones stand for this engine only where nothing stronger is
@@ -202,6 +204,7 @@ class EngineVocabulary(_Vocabulary):
     model_labels: tuple[str, ...] = ()
     any_case: bool = False
     ranks: tuple[str, ...] = ()
+    rank_label: str = ""
     variants: dict[str, tuple[str, ...]] = {}
     front: tuple[str, ...] = ()
     again: dict[str, str] = {}

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 
 from reality.compare import Planned
 from reality.diagnosis.capacity import PromisedLimits, largest_load, ordinary, replicas_needed
@@ -66,28 +67,43 @@ def advise(situation: Situation, worlds: Worlds, promise: PromisedLimits) -> Adv
     adviser = _Adviser(situation, worlds, promise)
     actions = [one for make in (*_remedies(adviser),) if (one := make()) is not None]
     resize = adviser.resize(needed)
+    if resize is not None and any(one.kind == "restore" and one.replicas == resize.replicas for one in actions):
+        resize = None if any(one.enough and one.change for one in actions) else resize
     actions += [one for one in (resize, adviser.recalibrate()) if one is not None]
     if not actions:
         actions = [adviser.nothing(needed)]
+    return Advice(actions=tuple(_ordered(actions, situation)), needed=needed)
+
+
+def _ordered(actions: Sequence[OfferedAction], situation: Situation) -> list[OfferedAction]:
+    """What answers the main cause first; of what does not help by itself none before what does. While a limit is
+    broken, another plan comes after what keeps it."""
     first = _FIRST[situation.main or "unexplained"]
     if first == "drain" and not any(one.kind == first and one.enough for one in actions):
         first = "rebalance" if any(one.kind == "rebalance" and one.enough for one in actions) else first
-    order = sorted(actions, key=lambda one: (one.kind != first, not one.enough, one.kind == "recalibrate"))
-    return Advice(actions=tuple(order), needed=needed)
+    if first == "recalibrate" and (situation.state == "broken" or _since(situation) is not None):
+        first = "restore"
+    return sorted(actions, key=lambda one: (one.kind != first, not one.enough, one.kind == "recalibrate"))
+
+
+def _since(situation: Situation) -> CauseDifference | None:
+    """The steps of all replicas, where these take longer since a moment that is known."""
+    slower = situation.difference("engine")
+    return slower if slower is not None and slower.since_s is not None and slower.measured > 1.0 else None
 
 
 _FIRST: dict[Cause, ActionKind] = {
     "load": "resize",
     "prompts": "resize",
     "outputs": "resize",
-    "cache_hits": "resize",
+    "cache_hits": "restore",
     "burstiness": "resize",
     "replicas": "restore",
-    "kv_cache": "resize",
+    "kv_cache": "restore",
     "batch_limit": "raise_batch_limit",
     "routing": "rebalance",
     "slow_gpu": "drain",
-    "weights": "resize",
+    "weights": "restore",
     "engine": "recalibrate",
     "unexplained": "resize",
 }
@@ -95,7 +111,16 @@ _FIRST: dict[Cause, ActionKind] = {
 
 
 def _remedies(adviser: _Adviser) -> tuple[Callable[[], OfferedAction | None], ...]:
-    return adviser.restore, adviser.restore_clocks, adviser.drain, adviser.rebalance, adviser.raise_batch_limit
+    return (
+        adviser.restore,
+        adviser.restore_clocks,
+        adviser.restore_speed,
+        adviser.restore_hits,
+        adviser.restore_memory,
+        adviser.drain,
+        adviser.rebalance,
+        adviser.raise_batch_limit,
+    )
 
 
 class _Adviser:
@@ -162,16 +187,26 @@ class _Adviser:
         after = ordinary(now, max(now.replicas - gone, 1))
         what = f"{_slower(slow, gone)} Drain {_it(gone)} and have the GPUs looked at."
         one = self._action("drain", after, what, subject=slow.subject)
-        return one if one.enough else one.model_copy(update={"why": one.why + self._replaced(gone)})
+        one = one.model_copy(update={"usd_per_month": None})  # what is drained stays paid for
+        return one if one.enough else self._replaced(one, gone)
 
-    def _replaced(self, gone: int) -> str:
-        """What as many ordinary replicas as there are now carry, where it is enough."""
+    def _replaced(self, drained: OfferedAction, gone: int) -> OfferedAction:
+        """The same with others in place of what is drained, where only that is enough."""
         now = self._given.now
         carried = largest_load(self._worlds, ordinary(now, now.replicas), self._promise)
         if carried is None or carried < ROOM * self._to_carry:
-            return ""
+            return drained
         place = "another in its place" if gone == 1 else "others in their place"
-        return f" With {place} {requests_per_s(carried)} are."
+        return drained.model_copy(
+            update={
+                "replicas": now.replicas,
+                "gpus": now.replicas * self._gpus,
+                "change": 0,
+                "capacity_within_limits_rps": carried,
+                "enough": True,
+                "why": f"{drained.why} With {place} {requests_per_s(carried)} are: enough.",
+            }
+        )
 
     def restore_clocks(self) -> OfferedAction | None:
         """The GPUs of all replicas at their own speed again."""
@@ -184,6 +219,48 @@ class _Adviser:
             "Restore their clocks (cooling, power)."
         )
         return self._action("restore", after, what)
+
+    def restore_speed(self) -> OfferedAction | None:
+        """What ran before a moment from which all steps take longer."""
+        slower, now = _since(self._given), self._given.now
+        if slower is None or slower.since_s is None:
+            return None
+        after = replace(now, decode=now.decode / slower.measured, prefill=now.prefill / slower.measured)
+        when = f"{datetime.fromtimestamp(slower.since_s, UTC):%H:%M} UTC"
+        what = (
+            f"Steps of all replicas take {slower.measured:.2f} times as long as planned since {when}: see what changed "
+            "then (image, engine options, drivers, clocks, neighbours) and take it back."
+        )
+        return self._action("restore", after, what, subject=f"what ran before {when}")
+
+    def restore_hits(self) -> OfferedAction | None:
+        """The planned hit rate of the prefix cache."""
+        fewer, now = self._given.difference("cache_hits"), self._given.now
+        if fewer is None or fewer.measured >= fewer.planned:
+            return None
+        what = (
+            f"{percent(fewer.measured)} of prompt tokens come from the prefix cache, {percent(fewer.planned)} were "
+            "planned: see whether it is on, requests of one prefix reach one replica, and prompts still begin alike."
+        )
+        return self._action("restore", replace(now, hits=fewer.planned), what, subject="the prefix cache hits")
+
+    def restore_memory(self) -> OfferedAction | None:
+        """The planned weight format, or the planned size of the KV cache."""
+        now, row = self._given.now, self._given.planned.row
+        other, smaller = self._given.difference("weights"), self._given.difference("kv_cache")
+        if other is not None and row is not None:
+            what = f"{other.words[:1].upper()}{other.words[1:]}: serve in the planned format."
+            after = replace(now, row=replace(row, batch_limit=None), kv_scale=1.0)
+            action = self._action("restore", after, what, subject="the planned format")
+            better = action.capacity_within_limits_rps or 0.0
+            return action if better > (self._given.capacity or 0.0) else None
+        if smaller is None or smaller.measured >= smaller.planned:
+            return None
+        what = (
+            f"The KV cache of a replica holds {count(smaller.measured)} tokens, {count(smaller.planned)} were planned: "
+            "see what else takes its memory, and which part of it the engine may use."
+        )
+        return self._action("restore", replace(now, kv_scale=1.0), what, subject="the size of the KV cache")
 
     def rebalance(self) -> OfferedAction | None:
         """Shares of the load as the replicas are fast: even ones where they are alike."""
@@ -237,6 +314,9 @@ class _Adviser:
         rush = self._given.rush_rps
         when = "" if rush is None else f" in its busiest part ({requests_per_s(rush)})"
         why = f"This traffic needs {counted(needed, 'replica')}{when}, {what} than serve now."
+        planned = self._given.planned.answer.question.demand.sustained_rps
+        if more < 0 and self._given.load_rps < planned:
+            why += f" The plan is for {requests_per_s(planned)}: keep what that takes if such load comes back."
         return self._action("resize", after, why)
 
     def recalibrate(self) -> OfferedAction | None:
@@ -279,7 +359,7 @@ class _Adviser:
             enough=None if state == "unclear" else state == "met",
             usd_per_month=None,
             weight=None,
-            why=_why_nothing(state, needed),
+            why=_why_nothing(state, needed, now.replicas),
         )
 
 
@@ -287,14 +367,15 @@ def _slower(slow: CauseDifference, number: int) -> str:
     """ "The steps of vllm-1 take 1.48 times as long as those of its peers."."""
     most = "" if number == 1 else "up to "
     whose = "its" if number == 1 else "their"
-    return f"The steps of {slow.subject} take {most}{slow.measured:.2f} times as long as those of {whose} peers."
+    seen = f" ({slow.words})" if slow.words else ""
+    return f"The steps of {slow.subject} take {most}{slow.measured:.2f} times as long as those of {whose} peers{seen}."
 
 
 def _it(number: int) -> str:
     return "it" if number == 1 else "them"
 
 
-def _why_nothing(state: LimitVerdict, needed: int | None) -> str:
+def _why_nothing(state: LimitVerdict, needed: int | None, serving: int) -> str:
     if state == "met":
         right = "the number of replicas is right" if needed is not None else "how many replicas it takes is not known"
         return f"Every limit holds and {right}."
@@ -302,7 +383,8 @@ def _why_nothing(state: LimitVerdict, needed: int | None) -> str:
         return "No number of these replicas keeps the limits with this traffic: plan anew with it."
     if state == "broken":
         return "By the plan's engine this number of replicas is right: look for what it does not know of."
-    return "Nothing, until the limits can be judged: by the plan's engine this number of replicas is right."
+    right = "this number of replicas is right" if needed == serving else f"this load takes {counted(needed, 'replica')}"
+    return f"Nothing, until the limits can be judged: by the plan's engine {right}."
 
 
 def usd_per_month(planned: Planned, replicas: int) -> float | None:

@@ -10,9 +10,10 @@ from reality.diagnosis.worlds import Circumstances, Worlds
 REQUESTS = 15_000
 """Requests of a run: 750 beyond p95."""
 BRACKET, ROUNDS = 1.35, 6
-"""Factor by which the load grows or falls until a limit is passed, and halvings of the range after that: 0.5 %."""
-MOST_BRACKETS = 12
-"""How many of these factors are tried: up to 36 times the load, and down to a 36th."""
+"""Factor by which the load grows or falls until a limit is passed, and halvings of such a range after that: 0.5 %."""
+MOST_BRACKETS, SINGLE_BRACKETS = 9, 3
+"""How many steps are tried, and from which on each is twice as far as the one before: up to 10^16 times the load of an
+idle night, and down to as small a part."""
 MOST_REPLICAS_TRIED = 5
 """Numbers of replicas that are simulated around the first guess."""
 
@@ -42,10 +43,11 @@ def largest_load(worlds: Worlds, one: Circumstances, promise: PromisedLimits) ->
     """The largest load within the limits, in requests/s; None where even a small one breaks them."""
     load = one.rps
     held, broken = (load, None) if promise.kept(worlds, one, load) else (None, load)
-    for _ in range(MOST_BRACKETS):
+    for step in range(MOST_BRACKETS):
         if held is not None and broken is not None:
             break
-        load = load * BRACKET if broken is None else load / BRACKET
+        factor = BRACKET**2.0 ** max(step - SINGLE_BRACKETS + 1, 0)
+        load = load * factor if broken is None else load / factor
         if promise.kept(worlds, one, load):
             held = load
         else:
@@ -54,7 +56,7 @@ def largest_load(worlds: Worlds, one: Circumstances, promise: PromisedLimits) ->
         return None
     if broken is None:
         return held
-    for _ in range(ROUNDS):
+    while broken / held > BRACKET**0.5**ROUNDS * (1.0 + 1e-9):
         middle = math.sqrt(held * broken)
         if promise.kept(worlds, one, middle):
             held = middle

@@ -38,13 +38,13 @@ def steps_changed_s(details: Details) -> float | None:
     lines = [line for line in details.gaps if len(line.gaps_s) >= 2 * FEWEST_EACH]
     if not lines:
         return None
-    together = _changed(_together(lines), LEAST_CHANGE)
-    if together is not None or len(lines) == 1:
-        return together
+    of_all = _changed(together(lines), LEAST_CHANGE)
+    if of_all is not None or len(lines) == 1:
+        return of_all
     return max((moment for line in lines if (moment := _changed(line, LEAST_OF_ONE)) is not None), default=None)
 
 
-def _together(lines: Sequence[GapLine]) -> GapLine:
+def together(lines: Sequence[GapLine]) -> GapLine:
     """All replicas as one, at the moments that all have."""
     moments = sorted(set.intersection(*(set(line.times_s) for line in lines)))
     places = [[line.times_s.index(moment) for moment in moments] for line in lines]

@@ -19,15 +19,16 @@ from reality.diagnosis.attribution import Attribution, Splitter, StepInterval, a
 from reality.diagnosis.capacity import PromisedLimits, largest_load
 from reality.diagnosis.changes import steps_changed_s
 from reality.diagnosis.hung import as_action, as_cause, hung_of, in_words, lost_share, names_of
+from reality.diagnosis.indirect import row_of
 from reality.diagnosis.learning import Known, Learned, learn
-from reality.diagnosis.limits import Asked, asked_limits, gap_tail, limit_row, utc, worst
+from reality.diagnosis.limits import Asked, asked_limits, utc, worst
 from reality.diagnosis.observed import ObservedWorlds, seen_of
 from reality.diagnosis.replan import with_new_plan
 from reality.diagnosis.resize import as_measured
 from reality.diagnosis.result import CauseRow, Diagnosis, LimitRow, LimitVerdict, Recalibration, Split
 from reality.diagnosis.sentences import headline
 from reality.diagnosis.worlds import Circumstances, OutOfTime, Ran, Worlds
-from reality.identity import apart, check
+from reality.identity import apart, check, ranks_as_replicas
 from reality.step_times import PARTS, StepLoad, basis_of, interval_of, load_of
 from sharing.bonds.records import LearnedCalibration
 from sizing.base.units import MS_PER_S
@@ -101,7 +102,7 @@ def read_for_diagnosis(
 
     def read(end_s: float | None, window: float | None) -> Reading:
         def more(own: Backend, observed: Observation) -> tuple[ObservedDeployment, Details]:
-            bounds = {one.quantity: one.limit_ms for one in asked_limits(limits, observed)}
+            bounds = {one.counted_as: one.limit_ms for one in asked_limits(limits, observed)}
             deployed = read_deployed(own, source, at_s=observed.at_s, window_s=observed.window_s, clock=clock)
             return deployed, read_details(own, source, observed, bounds, clock=clock)
 
@@ -133,19 +134,15 @@ def diagnose(
 ) -> Diagnosis:
     """The diagnosis of one reading. After ``at_most_s`` seconds the limits are judged without a cause, and that is
     said."""
-    observed = reading.observed
+    observed = ranks_as_replicas(reading.observed, reading.deployed, planned.row)
+    reading = replace(reading, observed=observed)
     bounds = asked_limits(planned.answer.question.limits, observed)
     stopped = _stopped(planned, reading, served_as, bounds)
     if stopped:
         return _unclear(planned, observed, stopped)
     lead, learned = lead_s(observed), planned.learned
     worlds = Worlds(
-        planned.answer.question,
-        window_s=observed.window_s,
-        lead_s=lead,
-        learned=learned,
-        at_most_s=at_most_s,
-        gap_tail=gap_tail(observed, planned.answer.question.limits.percentile),
+        planned.answer.question, window_s=observed.window_s, lead_s=lead, learned=learned, at_most_s=at_most_s
     )
     blocked = _blocked(observed)
     if hung := hung_of(reading.details, observed.window_s):
@@ -234,10 +231,7 @@ def _rows(
     bounds: Sequence[Asked], planned: Planned, reading: Reading, ran: Ran | None, blocked: str
 ) -> tuple[LimitRow, ...]:
     percentile = planned.answer.question.limits.percentile
-    return tuple(
-        limit_row(one, percentile, reading.observed, reading.details.over.get(one.quantity), ran, blocked)
-        for one in bounds
-    )
+    return tuple(row_of(one, percentile, reading.observed, reading.details, ran, blocked) for one in bounds)
 
 
 def _state(rows: Sequence[LimitRow]) -> LimitVerdict:

@@ -7,6 +7,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from typing import Literal
 
 from collectors.prometheus.answers import Bucket
 from collectors.prometheus.histograms import HistogramQuantiles, quantile
@@ -30,96 +31,24 @@ CALM_STEPS = 2
 """Steps within the limit that end the time in which it was broken."""
 
 
+MeasuredBy = Literal["itself", "gaps", "queue"]
+"""What a limit is judged by: a histogram of what it limits; of TPOT one of single gaps; of TTFT those of queue and
+prefill (:mod:`reality.diagnosis.indirect`)."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Asked:
-    """One limit: key in the scenario, quantity that measures it, limit in ms."""
+    """One limit: key in the scenario, quantity that is limited, limit in ms, and what that is judged by."""
 
     key: str
     quantity: str
     limit_ms: float
+    by: MeasuredBy = "itself"
 
-
-def asked_limits(limits: LatencyLimits, observed: Observation) -> tuple[Asked, ...]:
-    """The limits that apply. The plan's ITL is the mean gap of a request: TPOT, where the engine has it."""
-    gap = (
-        "tpot_ms"
-        if observed.distribution("tpot_ms").buckets or not observed.distribution("itl_ms").buckets
-        else "itl_ms"
-    )
-    each = (("ttft_ms", "ttft_ms", limits.ttft_s), ("itl_ms", gap, limits.itl_s), ("e2e_ms", "e2e_ms", limits.e2e_s))
-    return tuple(Asked(key=k, quantity=q, limit_ms=s * MS_PER_S) for k, q, s in each if math.isfinite(s))
-
-
-def limit_row(
-    bound: Asked, percentile: float, observed: Observation, over: OverLimit | None, ran: Ran | None, blocked: str
-) -> LimitRow:
-    """One limit, judged. ``blocked`` is why it cannot be ("" where it can)."""
-    distribution, share = observed.distribution(bound.quantity), percentile / 100.0
-    ran = None if bound.quantity == SINGLE_GAPS else ran  # a run does not know how single gaps are spread
-    steps = _steps(over, bound, ran)
-    weak = blocked or _weak(distribution, share)
-    attained = None if weak else attainment(distribution, bound, ran)
-    verdict: LimitVerdict = "unclear" if weak or attained is None else judged(attained, share)
-    measured = percentile_ms(distribution, share, bound.quantity, ran)
-    low, high = ends(distribution, share)
-    last = open_bucket(distribution.buckets)
-    estimated = in_words(last) if last is not None and measured is not None and measured > last.low else ""
-    reason = weak or _why_unclear(verdict, bound, attained, last) or estimated
-    since = broken_since(steps, 1.0 - share) if verdict == "broken" else None
-    return LimitRow(
-        quantity=bound.quantity,
-        limit_key=bound.key,
-        percentile=percentile,
-        limit=bound.limit_ms,
-        measured=measured,
-        low=low,
-        high=high,
-        attainment=None if attained is None else attained[0],
-        attainment_low=None if attained is None else attained[1],
-        attainment_high=None if attained is None else attained[2],
-        verdict=verdict,
-        reason=reason,
-        requests=distribution.count,
-        broken_since=None if since is None else utc(since),
-        budget_left=_budget_left(over, 1.0 - share),
-        burn_rates=burn_rates(over, 1.0 - share),
-    )
-
-
-def utc(moment_s: float) -> str:
-    """A moment to the minute."""
-    return datetime.fromtimestamp(moment_s, UTC).strftime("%Y-%m-%dT%H:%MZ")
-
-
-def judged(attained: tuple[float, float, float], share: float) -> LimitVerdict:
-    """ "met" when surely enough requests are within, "broken" when surely not, else "unclear"."""
-    _, low, high = attained
-    if low >= share:
-        return "met"
-    return "broken" if high < share else "unclear"
-
-
-def _why_unclear(
-    verdict: LimitVerdict, bound: Asked, attained: tuple[float, float, float] | None, last: Bucket | None
-) -> str:
-    if verdict != "unclear":
-        return ""
-    if attained is None:
-        return f"no histogram of {bound.quantity.removesuffix('_ms').upper()} was recorded in the window"
-    if last is not None and last.low < bound.limit_ms:
-        return (
-            f"the last bucket of the histogram begins at {ms(last.low)}, below the limit: give the engine longer ones"
-        )
-    return "as close to the limit as chance with so many requests: choose a longer window"
-
-
-def _weak(distribution: HistogramQuantiles, share: float) -> str:
-    """Why too few requests stand behind a percentile."""
-    count = distribution.count or 0.0
-    if not distribution.buckets or not count:
-        return ""
-    needed = max(FEWEST_REQUESTS, math.ceil(FEWEST_BEYOND / (1.0 - share))) if share < 1.0 else math.inf
-    return "" if count >= needed else f"only {counted(count, 'request')} in the window, at least {needed} are needed"
+    @property
+    def counted_as(self) -> str:
+        """The histogram whose counts beyond the limit are looked up: of the queue no more than those of TTFT."""
+        return "queue_ms" if self.by == "queue" else self.quantity
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -132,7 +61,128 @@ class Step:
     requests: float
 
 
-def _steps(over: OverLimit | None, bound: Asked, ran: Ran | None) -> tuple[Step, ...]:
+def asked_limits(limits: LatencyLimits, observed: Observation) -> tuple[Asked, ...]:
+    """The limits that apply. The plan's ITL is the mean gap of a request, TPOT: single gaps are not, and by themselves
+    say less of it."""
+
+    def there(*names: str) -> bool:
+        return all(observed.distribution(name).buckets for name in names)
+
+    gap: MeasuredBy = "gaps" if there(SINGLE_GAPS) and not there("tpot_ms") else "itself"
+    first: MeasuredBy = "queue" if there("queue_ms", "prefill_ms") and not there("ttft_ms") else "itself"
+    each = (
+        Asked(key="ttft_ms", quantity="ttft_ms", limit_ms=limits.ttft_s * MS_PER_S, by=first),
+        Asked(key="itl_ms", quantity="tpot_ms", limit_ms=limits.itl_s * MS_PER_S, by=gap),
+        Asked(key="e2e_ms", quantity="e2e_ms", limit_ms=limits.e2e_s * MS_PER_S),
+    )
+    return tuple(one for one in each if math.isfinite(one.limit_ms))
+
+
+def limit_row(
+    bound: Asked, percentile: float, observed: Observation, over: OverLimit | None, ran: Ran | None, blocked: str
+) -> LimitRow:
+    """One limit, judged. ``blocked`` is why it cannot be ("" where it can)."""
+    distribution, share = observed.distribution(bound.quantity), percentile / 100.0
+    steps = steps_beyond(over, bound, ran)
+    weak = blocked or (too_few(distribution.count, share) if distribution.buckets else "")
+    attained = None if weak else attainment(distribution, bound, ran)
+    verdict = judged(attained, share)
+    measured = percentile_ms(distribution, share, bound.quantity, ran)
+    low, high = ends(distribution, share)
+    last = open_bucket(distribution.buckets)
+    estimated = in_words(last) if last is not None and measured is not None and measured > last.low else ""
+    only_open = bool(distribution.buckets) and all(math.isinf(one.high) for one in distribution.buckets)
+    reason = weak or _why_unclear(verdict, bound, attained, last, only_open=only_open) or estimated
+    row = composed(bound, percentile, measured, (low, high), attained, reason, distribution.count, steps)
+    return with_burn_rates(row, over)
+
+
+def with_burn_rates(row: LimitRow, over: OverLimit | None) -> LimitRow:
+    """The row with what is left of its error budget, and how fast that is spent."""
+    budget = 1.0 - row.percentile / 100.0
+    return row.model_copy(update={"budget_left": _budget_left(over, budget), "burn_rates": burn_rates(over, budget)})
+
+
+def composed(
+    bound: Asked,
+    percentile: float,
+    measured: float | None,
+    ends_ms: tuple[float | None, float | None],
+    attained: tuple[float, float, float] | None,
+    reason: str,
+    requests: float | None,
+    steps: Sequence[Step],
+) -> LimitRow:
+    """The row of a limit, without burn rates. ``attained``: share within and its interval; ``steps``: shares beyond."""
+    share = percentile / 100.0
+    verdict = judged(attained, share)
+    since = broken_since(steps, 1.0 - share) if verdict == "broken" else None
+    return LimitRow(
+        quantity=bound.quantity,
+        limit_key=bound.key,
+        percentile=percentile,
+        limit=bound.limit_ms,
+        measured=measured,
+        low=ends_ms[0],
+        high=ends_ms[1],
+        attainment=None if attained is None else attained[0],
+        attainment_low=None if attained is None else attained[1],
+        attainment_high=None if attained is None else attained[2],
+        verdict=verdict,
+        reason=reason,
+        requests=requests,
+        broken_since=None if since is None else utc(since),
+        budget_left=None,
+        burn_rates=(),
+    )
+
+
+def utc(moment_s: float) -> str:
+    """A moment to the minute."""
+    return datetime.fromtimestamp(moment_s, UTC).strftime("%Y-%m-%dT%H:%MZ")
+
+
+def judged(attained: tuple[float, float, float] | None, share: float) -> LimitVerdict:
+    """ "met" when surely enough requests are within, "broken" when surely not, else "unclear"."""
+    if attained is None:
+        return "unclear"
+    _, low, high = attained
+    if low >= share:
+        return "met"
+    return "broken" if high < share else "unclear"
+
+
+def _why_unclear(
+    verdict: LimitVerdict,
+    bound: Asked,
+    attained: tuple[float, float, float] | None,
+    last: Bucket | None,
+    *,
+    only_open: bool,
+) -> str:
+    if verdict != "unclear":
+        return ""
+    if attained is None:
+        name = bound.quantity.removesuffix("_ms").upper()
+        if only_open:
+            return f"the histogram of {name} has no bucket with an end: it tells how many there were, and their mean"
+        return f"no histogram of {name} was recorded in the window"
+    if last is not None and last.low < bound.limit_ms:
+        return (
+            f"the last bucket of the histogram begins at {ms(last.low)}, below the limit: give the engine longer ones"
+        )
+    return "as close to the limit as chance with so many requests: choose a longer window"
+
+
+def too_few(count: float | None, share: float) -> str:
+    """Why too few requests stand behind a percentile; "" where enough do, or none."""
+    if not count:
+        return ""
+    needed = max(FEWEST_REQUESTS, math.ceil(FEWEST_BEYOND / (1.0 - share))) if share < 1.0 else math.inf
+    return "" if count >= needed else f"only {counted(count, 'request')} in the window, at least {needed} are needed"
+
+
+def steps_beyond(over: OverLimit | None, bound: Asked, ran: Ran | None) -> tuple[Step, ...]:
     """The steps of the last day; of requests in the bucket of the limit, the part that is beyond it now."""
     if over is None:
         return ()
@@ -150,7 +200,7 @@ def attainment(distribution: HistogramQuantiles, bound: Asked, ran: Ran | None) 
     """Share of requests within the limit with its 80 % interval: Wilson's, which is never empty (1927), and what is not
     known of a bucket in which the limit lies."""
     total, count = sum(b.count for b in distribution.buckets), distribution.count or 0.0
-    if not total > 0 or not count > 0:
+    if not total > 0 or not count > 0 or not any(math.isfinite(b.high) for b in distribution.buckets):
         return None
     below = sum(b.count for b in distribution.buckets if b.high <= bound.limit_ms * (1.0 + SAME_EDGE))
     inside = next((b for b in distribution.buckets if b.low < bound.limit_ms < b.high * (1.0 - SAME_EDGE)), None)
@@ -188,13 +238,6 @@ def percentile_ms(distribution: HistogramQuantiles, share: float, quantity: str,
     below = sum(b.count for b in distribution.buckets if b.high <= low)
     wanted = (share * sum(b.count for b in distribution.buckets) - below) / bucket.count
     return inside_bucket_of(distribution, bucket, quantity, ran).percentile_ms(wanted)
-
-
-def gap_tail(observed: Observation, percentile: float) -> float:
-    """The measured percentile of single gaps over their mean; 1 where they are not measured."""
-    gaps = observed.distribution(SINGLE_GAPS)
-    measured = percentile_ms(gaps, percentile / 100.0, SINGLE_GAPS, None)
-    return measured / gaps.mean if measured and gaps.mean else 1.0
 
 
 def ends(distribution: HistogramQuantiles, share: float) -> tuple[float | None, float | None]:

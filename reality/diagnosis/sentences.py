@@ -1,5 +1,6 @@
 """A diagnosis in words: the headline, and what a terminal shows."""
 
+import math
 from collections.abc import Sequence
 from typing import assert_never
 
@@ -10,6 +11,8 @@ from sizing.base.format import count, counted, ms, percent, requests_per_s, sign
 SHORT = {"ttft_ms": "TTFT", "tpot_ms": "TPOT", "itl_ms": "ITL", "e2e_ms": "E2E"}
 """What a latency is called in a sentence."""
 
+MOST_OF_GAP = 1.25
+"""Times the gap from which a share is no part of it: other differences make up for it."""
 INTAKE = "API server, tokenizer or gateway"
 """What may take requests in."""
 
@@ -46,11 +49,16 @@ def limit_in_words(row: LimitRow) -> str:
 
 
 def cause_in_words(row: CauseRow, gap_ms: float) -> str:
-    """ "Cause: replica 3 is gone, 13.7 of 14.8 ms"."""
+    """ "Cause: replica 3 is gone, 13.7 of 14.8 ms"; where other differences make up for it, that and what is left."""
     if row.cause == "unexplained":
         return f"No cause can be seen of {significant(row.share_ms)} of {significant(gap_ms)} ms"
     seen = _gone(row).removesuffix(": ") or described(row)
-    return f"Cause: {seen}, {significant(row.share_ms)} of {significant(gap_ms)} ms"
+    if 0.0 <= row.share_ms / (gap_ms or math.inf) <= MOST_OF_GAP and gap_ms:
+        return f"Cause: {seen}, {significant(row.share_ms)} of {significant(gap_ms)} ms"
+    share, left = (f"{'+' if one > 0.0 else ''}{significant(one)} ms" for one in (row.share_ms, gap_ms))
+    if row.share_ms * gap_ms > 0.0:
+        return f"Cause: {seen}, {share}, of which other differences leave {left}"
+    return f"Largest difference to the plan: {seen}, {share}; with all others {left}"
 
 
 def _gone(row: CauseRow) -> str:
@@ -100,8 +108,8 @@ def described(row: CauseRow) -> str:
                 "all replicas, whose GPUs are slowed down," if row.cause == "slow_gpu" else "the engine"
             )
             allowed = ", which the plan's interval allows" if row.why.startswith("within") else ""
-            take = "take" if ", " in who else "takes"
-            return f"{who} {take} {significant(measured)} times {_than(row)}{_since(row)}{allowed}"
+            take, seen = "take" if ", " in who else "takes", _seen_on(row)
+            return f"{who} {take} {significant(measured)} times {_than(row)}{seen}{_since(row)}{allowed}"
         case "weights":
             return row.why or "weights are in another format than planned"
         case unknown:
@@ -114,6 +122,11 @@ def _taken_in(measured_ms: float, planned_ms: float, why: str) -> str:
     return f"{before} (front end: {', '.join(filter(None, (INTAKE, why)))})"
 
 
+def _seen_on(row: CauseRow) -> str:
+    """ " (GPU node0/4 hardware thermal slowdown)" of a slow replica whose GPUs say why."""
+    return f" ({row.why})" if row.cause == "slow_gpu" and row.subject and row.why else ""
+
+
 def _than(row: CauseRow) -> str:
     if row.subject is None:
         return "the planned step time"
@@ -121,34 +134,47 @@ def _than(row: CauseRow) -> str:
 
 
 def action_in_words(actions: Sequence[OfferedAction]) -> str:
-    """ "Restore it, or 4 replicas"."""
-    words = []
-    for one in actions[:2]:
-        match one.kind:
-            case "restore":
-                words.append(
-                    f"restore {one.subject or ('what is missing' if one.change else 'the clocks of the GPUs')}"
-                )
-            case "drain":
-                words.append(f"drain {one.subject}")
-            case "rebalance":
-                words.append(
-                    f"give {one.subject} {percent(one.weight)} of the weight of its peers"
-                    if one.subject is not None and one.weight is not None
-                    else "share the load evenly"
-                )
-            case "raise_batch_limit":
-                words.append("raise the batch limit")
-            case "resize":
-                words.append(
-                    counted(one.replicas or 0, "replica") + (f", {count(-one.change)} fewer" if one.change < 0 else "")
-                )
-            case "recalibrate":
-                words.append("plan with the learned step times")
-            case "none":
-                pass
-    text = ", or ".join(words)
-    return f" {text[0].upper()}{text[1:]}." if text else ""
+    """ "Restore llm-3, or 4 replicas"; of what is not enough by itself, what it takes beside it."""
+    offered = [one for one in actions if one.kind != "none"]
+    enough = [one for one in offered if one.enough is not False]
+    if not offered:
+        return ""
+    if offered[0] in enough:
+        text = ", or ".join(_in_words(one) for one in enough[:2])
+    elif beside := next((one for one in enough if one.kind == "resize"), None):
+        text = f"{_in_words(offered[0])}, which alone is not enough, and grow to {_in_words(beside)}"
+    elif enough:
+        text = ", or ".join(_in_words(one) for one in enough[:2])
+    else:
+        text = f"{_in_words(offered[0])}, which alone is not enough"
+    return f" {text[0].upper()}{text[1:]}."
+
+
+def _in_words(one: OfferedAction) -> str:
+    """ "drain llm-2 and put another in its place"."""
+    match one.kind:
+        case "restore":
+            return f"restore {one.subject or ('what is missing' if one.change else 'the clocks of the GPUs')}"
+        case "drain":
+            several = ", " in (one.subject or "")
+            place = "others in their" if several else "another in its"
+            return f"drain {one.subject}" + ("" if one.change else f" and put {place} place")
+        case "rebalance":
+            if one.subject is None or one.weight is None:
+                return "share the load evenly"
+            whose = "their" if ", " in one.subject else "its"
+            return f"give {one.subject} {percent(one.weight)} of the weight of {whose} peers"
+        case "raise_batch_limit":
+            return "raise the batch limit"
+        case "resize":
+            number = counted(one.replicas or 0, "replica")
+            return f"{number} while the load is this low, {count(-one.change)} fewer" if one.change < 0 else number
+        case "recalibrate":
+            return "plan with the learned step times"
+        case "none":
+            return ""
+        case unknown:
+            assert_never(unknown)
 
 
 def headline(
@@ -187,6 +213,10 @@ def _room(load: float, capacity: float | None, *, broken: bool) -> str:
     return f" It holds {requests_per_s(capacity)} within the limits, the load is {requests_per_s(load)}."
 
 
+def _more_or_less(usd_per_month: float) -> str:
+    return f"{usd(abs(usd_per_month))} a month {'more' if usd_per_month > 0 else 'less'} than what serves now"
+
+
 def _money(given: Diagnosis) -> list[str]:
     """What this traffic takes against the plan, by the replicas of the plan and planned anew."""
     lines, anew = [], given.replanned
@@ -194,7 +224,7 @@ def _money(given: Diagnosis) -> list[str]:
         more = given.gap_usd_per_month
         cost = "" if more is None else f", {usd(abs(more))} a month"
         which = "more" if given.gap_replicas > 0 else "fewer"
-        lines.append(f"Against the plan: {counted(abs(given.gap_replicas), 'replica')} {which}{cost}")
+        lines.append(f"Against the plan, for this load: {counted(abs(given.gap_replicas), 'replica')} {which}{cost}")
     if anew is not None:
         more = anew.more_usd_per_month
         cost = "" if not more else f" {usd(abs(more))} a month {'more' if more > 0 else 'less'}."
@@ -242,7 +272,7 @@ def as_text(given: Diagnosis) -> str:
         ends = f"{significant(one.low)} to {significant(one.high)}"
         lines.append(f"{NAMES[one.cause]:28} {significant(one.share_ms):>9} {ends:>22}  {described(one)}")
     lines += ["", *(f"Action: {one.why}" for one in given.actions)]
-    lines += [f"Cost: {usd(one.usd_per_month)} a month" for one in given.actions[:1] if one.usd_per_month]
+    lines += [f"Cost: {_more_or_less(one.usd_per_month)}" for one in given.actions[:1] if one.usd_per_month]
     lines += _money(given)
     if given.recalibration is not None:
         lines.append(f"Step times: {given.recalibration.why}")

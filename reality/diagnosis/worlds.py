@@ -141,7 +141,7 @@ class Ran:
     """Latencies of all requests of a run: histogram (metrics, bins) in parts of all, and means in seconds.
 
     ``served``: share of the arrivals that are served in the window; ``running``: requests in the system; ``gap_s``: the
-    mean of all single gaps between tokens, of which a run knows no percentile: that is ``gap_tail`` times as long.
+    mean of all single gaps between tokens, of which a run knows no percentile.
     """
 
     histogram: Floats
@@ -151,7 +151,6 @@ class Ran:
     running: float
     served: float
     gap_s: float
-    gap_tail: float
 
     @cached_property
     def _cumulative(self) -> Floats:
@@ -159,8 +158,6 @@ class Ran:
 
     def percentile_ms(self, name: str, percent: float) -> float:
         """A percentile of one latency in ms; NaN where it does not exist, as the gap of answers of one token."""
-        if name == SINGLE_GAPS:
-            return self.gap_s * self.gap_tail * MS_PER_S
         return quantile(np.rint(self.histogram[METRIC_OF[name]]).astype(np.int64), percent / 100.0) * MS_PER_S
 
     def mean_ms(self, name: str) -> float:
@@ -195,15 +192,13 @@ class Worlds:
         requests: int = 20_000,
         learned: LearnedCalibration | None = None,
         at_most_s: float = math.inf,
-        gap_tail: float = 1.0,
     ) -> None:
         """``lead_s``: how long before the window a queue began to grow; ``learned``: step times in place of the
-        plan's; ``at_most_s``: seconds from now after which no run begins; ``gap_tail``: the measured percentile of
-        single gaps over their mean."""
+        plan's; ``at_most_s``: seconds from now after which no run begins."""
         self._question, self._learned = question.as_expected(), learned
         self._window_s, self._lead_s, self.requests = window_s, lead_s, requests
         self._replicas: dict[tuple[Configuration, float, float], Replica] = {}
-        self._gap_tail, self.runs = gap_tail, 0
+        self.runs = 0
         self._until_s = time.monotonic() + at_most_s
 
     def replica(self, row: Configuration, prompt: float, output: float) -> Replica:
@@ -263,7 +258,7 @@ class Worlds:
         lengths = lengths_of(one)
         parts = [self._kind(kind, one, lengths, (requests or self.requests) // len(kinds), lasting) for kind in kinds]
         self.runs += 1
-        ran = _together(parts, kinds, one.rps, self._gap_tail)
+        ran = _together(parts, kinds, one.rps)
         return ran if not one.intake.seconds else _behind(ran, one)
 
     def _kind(
@@ -313,9 +308,10 @@ def _share_waiting(outcome: SimulationCounts) -> float:
 
 
 def _fills(outcome: SimulationCounts, rate: float) -> bool:
-    """Whether more requests are in the system at the end than the mean and chance explain: it still fills up."""
+    """Whether more requests are in the system at the end than the mean and chance explain: it still fills up. A few are
+    there at any load."""
     usual = rate * _mean(outcome, E2E)
-    return outcome.in_system > FILLING * usual + FILLING_ERRORS * math.sqrt(usual)
+    return outcome.in_system > max(FILLING * usual + FILLING_ERRORS * math.sqrt(usual), FEW)
 
 
 def lengths_of(one: Circumstances) -> ObservedLengths:
@@ -352,7 +348,7 @@ def _grouped(shares: Floats, slowness: Floats) -> list[list[int]]:
     return ordered
 
 
-def _together(parts: Sequence[ReplicaWork], kinds: tuple[ReplicaKind, ...], rps: float, gap_tail: float) -> Ran:
+def _together(parts: Sequence[ReplicaWork], kinds: tuple[ReplicaKind, ...], rps: float) -> Ran:
     """The requests of all kinds, each with its share of all that were served: a server counts no others."""
     histogram = np.zeros((len(METRIC_OF) + 1, BINS))
     sums, weights = np.zeros(len(METRIC_OF) + 1), np.zeros(len(METRIC_OF) + 1)
@@ -377,7 +373,6 @@ def _together(parts: Sequence[ReplicaWork], kinds: tuple[ReplicaKind, ...], rps:
         running=running,
         served=sum(kind.number * kind.share * one.served for one, kind in zip(parts, kinds, strict=True)),
         gap_s=seconds / gaps if gaps > 0.0 else math.nan,
-        gap_tail=gap_tail,
     )
 
 

@@ -11,8 +11,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from reality.forecast.models import Model, Projection, fourier_regression, seasonal_naive
-from reality.forecast.season import DAYS_PER_WEEK, FOR_A_WEEK_DAYS, Season
+from reality.forecast.models import (
+    DAYS_PER_WEEK,
+    FOR_A_WEEK_DAYS,
+    Model,
+    Projection,
+    Season,
+    fourier_regression,
+    seasonal_naive,
+)
 from sizing.base.arrays import Floats
 from sizing.base.units import TWO_SIDED_80
 

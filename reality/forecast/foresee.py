@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from collectors.questions.load import LoadHistory
 from reality.forecast.backtest import MODELS, Backtest, Scored, backtest
 from reality.forecast.capacity import addition, carries, lead_time
-from reality.forecast.models import Projection
+from reality.forecast.models import DAYS_PER_WEEK, Projection, season_of
 from reality.forecast.result import (
     BacktestResult,
     CarriedBy,
@@ -25,7 +25,6 @@ from reality.forecast.result import (
     Past,
     nothing_known,
 )
-from reality.forecast.season import DAYS_PER_WEEK, season_of
 from reality.result import Interval
 from sizing.base.arrays import Floats
 from sizing.base.result import Plan

@@ -11,8 +11,21 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from reality.forecast.season import DAYS_PER_WEEK, Season
 from sizing.base.arrays import Floats
+from sizing.base.units import S_PER_DAY
+
+DAYS_PER_WEEK = 7
+DAY_WAVES = 4
+"""Waves of a day: the shortest is six hours long. Chosen: a morning, a noon, an evening and a night."""
+WEEK_WAVES = 4
+"""Waves of a week beside those of a day: they tell a weekend from working days."""
+SIDES = (-2, -1, 0, 1, 2)
+"""Waves beside each of a day that let it differ between the days of a week. Chosen: with one on each side a weekend is
+off by twice as much (loads of bench/load_seasons.py); three gain nothing."""
+FOR_A_WEEK_DAYS = 21
+"""Days of history from which a week is described by waves: three of each day of it, so that a backtest sees two."""
+LEAST_BEHIND = 2
+"""Steps of a wave at least (Nyquist): a shorter one cannot be seen."""
 
 SHIFT = 0.05
 """Added to the load before the logarithm, as a share of its median: an hour without requests is then low, not -inf."""
@@ -45,6 +58,36 @@ UNKNOWN_SPREAD = 0.3
 """Standard deviation (log) of a load of which no two alike hours are known. Chosen: wide."""
 
 Days = NDArray[np.int64]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Season:
+    """``day`` is the number of steps of a day, ``lag`` how many steps ago the load was alike; ``waves`` are whole
+    numbers of waves in ``period`` steps, none where nothing repeats."""
+
+    day: int
+    lag: int
+    period: int
+    waves: tuple[int, ...]
+
+    def design(self, steps: Floats) -> Floats:
+        """Cosine and sine of each wave at ``steps`` (N,), as columns (N, 2 x waves)."""
+        angles = 2.0 * np.pi * np.outer(steps, self.waves) / self.period
+        return np.hstack([np.cos(angles), np.sin(angles)])
+
+
+def season_of(step_s: float, days: float) -> Season:
+    """The season that a history of so many days can show: day and week, or the day alone."""
+    day = round(S_PER_DAY / step_s)
+    week = DAYS_PER_WEEK * day
+    if days < FOR_A_WEEK_DAYS:
+        return Season(day=day, lag=week, period=day, waves=_seen(range(1, DAY_WAVES + 1), day))
+    beside = (DAYS_PER_WEEK * k + side for k in range(1, DAY_WAVES + 1) for side in SIDES)
+    return Season(day=day, lag=week, period=week, waves=_seen([*range(1, WEEK_WAVES + 1), *beside], week))
+
+
+def _seen(waves: range | list[int], period: int) -> tuple[int, ...]:
+    return tuple(wave for wave in waves if LEAST_BEHIND * wave < period)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -173,8 +216,10 @@ def _step(days: Floats, level: Floats) -> float | None:
         scale = max(TO_SIGMA * float(np.median(np.abs(residuals))), TINY)
         return float(np.sum(np.minimum(np.abs(residuals), TRIM * scale) ** 2)), at
 
-    tried = [(*misfit((days < one).astype(np.float64)), one) for one in days[STEP_EDGE_DAYS:-STEP_EDGE_DAYS]]
+    tried = [(*misfit((days < one).astype(np.float64)), one) for one in days[1:]]
     least, at, cut = min(tried, key=lambda one: one[0])
+    if cut not in days[STEP_EDGE_DAYS:-STEP_EDGE_DAYS]:  # a holiday at the end is not the begin of another level
+        return None
     without, _ = misfit()
     statistic = (without - least) / max(least / (len(days) - 3), TINY**2)
     return float(cut) if statistic > SURE_STEP and abs(at[2]) > LEAST_STEP else None

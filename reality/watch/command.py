@@ -40,8 +40,7 @@ def add_command(commands: Commands, *, span: Callable[[float, float], Argument],
 
 
 def _watch(given: argparse.Namespace) -> int:
-    from reality.watch.watch import Round, Watched, bind, numbered, watch
-    from reality.watch.webhook import webhook
+    from reality.watch.watch import Round, Watched, bind, numbered, watch, webhook
     from sharing.author import owner
     from sharing.bonds import Bonds
     from sizing.planning.analytic import analytic_plan

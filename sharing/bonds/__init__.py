@@ -6,8 +6,7 @@ What needs SQLAlchemy is loaded when it is asked for, as in :mod:`sharing.librar
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from sharing.bonds.calibrations import Calibrations
-    from sharing.bonds.store import Bonds
+    from sharing.bonds.store import Bonds, Calibrations
 
 __all__ = ["Bonds", "Calibrations"]
 
@@ -15,6 +14,6 @@ __all__ = ["Bonds", "Calibrations"]
 def __getattr__(name: str) -> Any:
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from sharing.bonds import calibrations, store
+    from sharing.bonds import store
 
-    return {"Bonds": store.Bonds, "Calibrations": calibrations.Calibrations}[name]
+    return {"Bonds": store.Bonds, "Calibrations": store.Calibrations}[name]

@@ -1,14 +1,17 @@
-"""What a link names and cannot carry: a trace, a benchmark and prices, which were given to the session that wrote it.
-
-Another session, on another replica as well, is told of them: without, its answer would be another one and not say why.
-"""
+"""What the form, or a link, does not hold of a scenario, and what a link names and cannot carry."""
 
 from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any
 
+from pydantic import ValidationError
+
 from sharing.form.fields import FIELDS
 from sharing.form.presets import defaults
+from sharing.form.problems import UnreadableInput
+from sharing.form.read import to_scenario
+from sizing.decision.keys import values_of
+from sizing.scenario.schema import Scenario
 
 NAMED_TRACE = "trace"
 """Parameter that names the trace that filled the inputs in."""
@@ -29,3 +32,13 @@ def given(values: Mapping[str, Any], *, benchmark: object, price_book: object) -
     prices = [key for key in _PRIVATE if values[key] != defaults()[key]]
     held = {"benchmark": benchmark, "price_list": price_book, "prices": prices}
     return tuple(kind for kind in KINDS if held[kind])
+
+
+def keys_not_held(scenario: Scenario, values: Mapping[str, Any], **files: Any) -> tuple[str, ...]:
+    """The keys whose values the fields and files do not give back; ``files`` as for ``to_scenario``."""
+    stated = values_of(scenario)
+    try:
+        held = values_of(Scenario.model_validate(to_scenario(values, **files)))
+    except (UnreadableInput, ValidationError):
+        return tuple(stated)
+    return tuple(key for key in dict.fromkeys([*stated, *held]) if stated.get(key) != held.get(key))

@@ -4,13 +4,16 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from pydantic import ValidationError
+
 from sharing.form.fields import FIELDS
 from sharing.form.lengths import length_tokens, prompt
-from sharing.form.problems import UnreadableInput
+from sharing.form.problems import FieldFault, UnreadableInput, faults_of
 from sharing.form.trace import TraceInUse
 from sharing.form.typed import Values, needed, optional, parsed, part_of
 from sizing.base.choices import Mode
 from sizing.base.units import HOURS_PER_DAY
+from sizing.scenario.schema import Scenario
 
 OWN_GPU = "own_accelerator"
 """Id of the accelerator typed into the form."""
@@ -198,3 +201,27 @@ def _measured(values: Values) -> dict[str, Any]:
             f"{short}: choose the system the benchmark ran on.", short=short, instead=instead, empty=True
         )
     return part_of(values, "measured")
+
+
+def faults(values: Values, **files: Any) -> tuple[FieldFault, ...]:
+    """Every field that cannot be used; nothing where all can. ``files`` as for ``to_scenario``.
+
+    A field that cannot be read is replaced, so that those behind it are read too.
+    """
+    known: list[FieldFault] = []
+    blamed: set[str] = set()
+    while True:
+        try:
+            Scenario.model_validate(to_scenario(values, **files))
+        except UnreadableInput as bad:
+            if not bad.fault.fields <= blamed:
+                known.append(bad.fault)
+            blamed |= bad.fault.fields
+            if all(values[key] == value for key, value in bad.instead.items()):
+                break
+            values = {**values, **bad.instead}
+            continue
+        except ValidationError as error:
+            known += [fault for fault in faults_of(error) if not fault.fields & blamed]
+        break
+    return tuple(known)

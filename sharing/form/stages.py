@@ -15,7 +15,7 @@ from sharing.form.fields import Field
 from sharing.form.numbers import AmbiguousNumber, NotANumber, parse_number
 from sharing.form.problems import UnreadableInput
 from sizing.base.errors import nearest_names
-from sizing.scenario.stages import MOST_STAGES, PipelineStage
+from sizing.scenario.adapters import MOST_STAGES, PipelineStage
 
 _TEXTS = ("stage", "model", "gpu", "slice", "place")
 

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from sharing.form.numbers import show_number
-from sizing.scenario.stages import PipelineStage
+from sizing.scenario.adapters import PipelineStage
 
 _BETWEEN = "; "
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import assert_never
 
-from sharing.formats.axes import Scale, scale, tick_text
+from sharing.formats.chart_shape import Scale, scale, tick_text
 from sharing.formats.frame import MARGIN, above, cut, legend, named, named_ticks, widest, width_of, wrapped
 from sharing.formats.picture import SERIES, Label, Picture, Rectangle, Shape, Stroke
 from sharing.report.content import Chart

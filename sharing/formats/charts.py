@@ -3,9 +3,8 @@
 from collections.abc import Iterator, Sequence
 from typing import Literal, assert_never
 
-from sharing.formats.axes import Scale, scale, tick_text
 from sharing.formats.bars import bars
-from sharing.formats.chart_shape import about, drawn_values
+from sharing.formats.chart_shape import Scale, about, drawn_values, scale, tick_text
 from sharing.formats.frame import MARGIN, above, legend, named, named_ticks, widest, width_of
 from sharing.formats.picture import SERIES, TEXT_SIZE, Label, Picture, Shape, Stroke
 from sharing.report.content import Chart, Mark

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from reportlab.pdfbase.pdfmetrics import stringWidth
 
-from sharing.formats.axes import Scale, tick_text
+from sharing.formats.chart_shape import Scale, tick_text
 from sharing.formats.picture import SERIES, TEXT_SIZE, Label, Rectangle, Shape, Stroke
 from sharing.report.content import Chart, ChartSeries
 from sizing.base.format import significant

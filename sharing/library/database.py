@@ -1,4 +1,4 @@
-"""Where a library is kept and how it is reached: SQLite in a file, or PostgreSQL by its address."""
+"""Where a library is kept and how it is reached (SQLite, PostgreSQL); its tables are brought to today's version."""
 
 import os
 import sqlite3
@@ -10,11 +10,12 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import URL, Connection, Engine, create_engine, event, make_url
+from sqlalchemy import URL, Connection, Engine, create_engine, event, inspect, make_url, text
 from sqlalchemy.exc import ArgumentError, DBAPIError, DisconnectionError, NoSuchModuleError, SQLAlchemyError
 
-from sharing.errors import DatabaseFault, LibraryUnavailable
+from sharing.errors import DatabaseFault, LibraryUnavailable, NewerLibrary
 from sharing.library.postgres import timely_connection
+from sharing.library.schema import REVISION
 
 VARIABLE = "SHARING_DATABASE"
 """Environment variable: path of an SQLite file, or postgresql://user:password@host/database."""
@@ -51,6 +52,10 @@ POSTGRES_FAULTS = {
     "57P03": DatabaseFault.UNREACHABLE,
 }
 """Faults by their SQLSTATE: https://www.postgresql.org/docs/current/errcodes-appendix.html"""
+
+STEPS = Path(__file__).parent / "migrations"
+LOCK = 7_265_311_408
+"""Chosen: a number that no other program on the server locks by."""
 
 
 def default_file(environ: Mapping[str, str] = os.environ) -> Path:
@@ -242,3 +247,36 @@ def _fault(error: SQLAlchemyError) -> DatabaseFault:
     if state is None:  # no answer of the server at all
         return DatabaseFault.UNREACHABLE if isinstance(error, DBAPIError) else DatabaseFault.BUSY
     return DatabaseFault.UNREACHABLE if state.startswith("08") else POSTGRES_FAULTS.get(state, DatabaseFault.FAILED)
+
+
+def migrate(database: Database) -> None:
+    """Run the steps that the database has not seen. Raises LibraryUnavailable, NewerLibrary."""
+    with database.reading() as connection:
+        if _revision(connection) == REVISION:
+            return
+    with database.writing() as connection:
+        if not database.is_file:
+            connection.execute(text(f"SELECT pg_advisory_xact_lock({LOCK})"))
+        _upgrade(connection, database.place)
+
+
+def _revision(connection: Connection) -> str | None:
+    if not inspect(connection).has_table("alembic_version"):
+        return None
+    return connection.execute(text("SELECT version_num FROM alembic_version")).scalar()
+
+
+def _upgrade(connection: Connection, place: str) -> None:
+    # Only the first start needs it, and it takes longer to import than the rest.
+    from alembic import command
+    from alembic.config import Config
+    from alembic.script import ScriptDirectory
+
+    config = Config()
+    config.set_main_option("script_location", str(STEPS).replace("%", "%%"))
+    config.attributes["connection"] = connection
+    known = {step.revision for step in ScriptDirectory.from_config(config).walk_revisions()}
+    revision = _revision(connection)
+    if revision is not None and revision not in known:
+        raise NewerLibrary(f"The library ({place}) was written by a newer version: update this one to open it.")
+    command.upgrade(config, "head")

@@ -1,6 +1,6 @@
 """The door: a library that is opened, asked and written to. Each call is one transaction."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 
@@ -8,9 +8,9 @@ from sqlalchemy import Connection
 
 from sharing.access import Actor, Right, demand
 from sharing.audit import Act, record
+from sharing.errors import NotInLibrary
 from sharing.library import reading, writing
-from sharing.library.database import Database, configured
-from sharing.library.migrate import migrate
+from sharing.library.database import Database, configured, migrate
 from sharing.library.records import (
     NAME_LENGTH,
     Conflict,
@@ -23,9 +23,11 @@ from sharing.library.records import (
     Version,
     checked,
 )
-from sharing.library.removing import Removed, remove
+from sharing.library.writing import Removed, remove
 
 Clock = Callable[[], datetime]
+
+MOST_LISTED = 1_000_000
 
 
 def utc_now() -> datetime:
@@ -153,3 +155,20 @@ def open_library(address: str | None = None, now: Clock = utc_now) -> Library:
         database.close()
         raise
     return Library(database, now)
+
+
+def chosen(library: Library, wanted: str, number: int | None = None) -> Version:
+    """The scenario with this id, else the one with this name. Raises NotInLibrary."""
+    if wanted.isdecimal() and len(wanted) <= len(str(MOST_LISTED)) + 2:
+        return library.version(int(wanted), number)
+    entries = library.search(ScenarioQuery(text=wanted, limit=MOST_LISTED)).entries
+    ids = [entry.id for entry in entries if entry.name.casefold() == wanted.casefold()]
+    if len(ids) > 1:
+        raise NotInLibrary(f"Several scenarios are called {wanted[:60]}: give one of the ids {_some(ids)}.")
+    if not ids:
+        raise NotInLibrary(f"No scenario is called {wanted[:60]}: python -m sharing list shows them all.")
+    return library.version(ids[0], number)
+
+
+def _some(ids: Sequence[int]) -> str:
+    return ", ".join(map(str, ids[:10])) + (", ..." if len(ids) > 10 else "")

@@ -15,7 +15,7 @@ from sharing.author import owner
 from sharing.document import is_file_name
 from sharing.errors import InvalidEntry
 from sharing.library import open_library
-from sharing.library.choosing import chosen
+from sharing.library.store import chosen
 from sharing.links.live import BASE, live_link, page_at
 from sharing.links.records import Link, Terms
 from sharing.links.store import Links

@@ -12,12 +12,11 @@ from commandline.files import replacing
 from commandline.run import Commands
 from sharing.document import FILES, to_json, to_yaml
 from sharing.errors import InvalidLink
-from sharing.form.check import faults
 from sharing.form.left_behind import GIVEN, KINDS, NAMED_TRACE
 from sharing.form.link import VERSION, WITH_INPUTS, Parameters, from_parameters
 from sharing.form.link_versions import unknown_version
 from sharing.form.presets import defaults
-from sharing.form.read import to_scenario
+from sharing.form.read import faults, to_scenario
 from sizing import Scenario
 from sizing.base.errors import InvalidScenario
 

@@ -10,7 +10,7 @@ from sharing.report.subject import ReportSubject
 from sizing.base.deployed import Deployed
 from sizing.base.format import count
 from sizing.base.result import Candidate
-from sizing.planning.price_basis import other_bases
+from sizing.planning.left_out import other_bases
 from sizing.planning.text import and_drafts, why_no_alternatives
 
 LISTED = 12

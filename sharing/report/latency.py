@@ -10,7 +10,7 @@ from sharing.report.subject import ReportSubject
 from sizing.base.format import interval, memory, ms, percent, requests_per_s, significant
 from sizing.base.latency_and_cost import Latency
 from sizing.base.result import Plan
-from sizing.planning.memory_parts import memory_parts, prefill_memory_parts
+from sizing.planning.explain_memory import memory_parts, prefill_memory_parts
 from sizing.planning.start_up_lines import start_up_lines
 from sizing.queueing.knee import on_curve
 

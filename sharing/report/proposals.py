@@ -8,7 +8,7 @@ from sharing.report.subject import ReportSubject
 from sizing.base.deployed import Deployed
 from sizing.base.format import counted
 from sizing.base.result import Proposal
-from sizing.planning.price_basis import other_bases
+from sizing.planning.left_out import other_bases
 from sizing.planning.proposal_text import NAMES, balanced_of, chance, gives_up, made_of, room
 
 

@@ -36,11 +36,30 @@ class Columns:
     """
 
     def __len__(self) -> int:
-        return next(len(value) for _, value in _per_row(self))
+        kind: Any = type(self)
+        values = vars(self)
+        for name, declared in _declared(kind):
+            value = values[name]
+            if isinstance(value, TABLES) if declared is None else declared:
+                return len(value)
+        raise TypeError(f"{type(self).__name__} has nothing with one entry per row.")
 
     def take(self, index: Rows) -> Self:
         """The rows at ``index``, in that order."""
-        return _with(self, {name: _taken(value, index) for name, value in _per_row(self)})
+        kind: Any = type(self)
+        taken: Self = object.__new__(kind)
+        mine, theirs = vars(self), vars(taken)
+        for name, declared in _declared(kind):  # one loop: a question does this some thousand times
+            value = mine[name]
+            if declared is None:
+                if isinstance(value, np.ndarray):
+                    value = value[index]
+                elif isinstance(value, Columns):
+                    value = value.take(index)
+            elif declared:
+                value = _taken(value, index)
+            theirs[name] = value
+        return taken
 
     def replaced(self, index: Rows, other: Self) -> Self:
         """A copy with the rows of ``other``, in its order, at ``index``; what belongs to all rows stays.
@@ -76,22 +95,22 @@ def _with(table: Table, changed: Mapping[str, Any]) -> Table:
     kind: Any = type(table)
     copy: Table = object.__new__(kind)
     values = vars(table)
-    vars(copy).update({name: values[name] for name in _declared(kind)}, **changed)
+    vars(copy).update({name: values[name] for name, _ in _declared(kind)}, **changed)
     return copy
 
 
 @cache
-def _declared(kind: Any) -> Mapping[str, bool | None]:
-    """For each field whether it has one entry per row; None where its value decides."""
+def _declared(kind: Any) -> tuple[tuple[str, bool | None], ...]:
+    """Each field and whether it has one entry per row; None where its value decides."""
     each: tuple[Field[Any], ...] = fields(kind)
-    return {field.name: field.metadata.get("per_row") for field in each}
+    return tuple((field.name, field.metadata.get("per_row")) for field in each)
 
 
 def _per_row(table: Columns) -> Iterator[tuple[str, Any]]:
     """Name and value of what has one entry per row."""
     kind: Any = type(table)
     values = vars(table)
-    for name, declared in _declared(kind).items():
+    for name, declared in _declared(kind):
         value = values[name]
         if isinstance(value, TABLES) if declared is None else declared:
             yield name, value

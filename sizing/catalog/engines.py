@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cache, lru_cache
-from math import inf
 from types import MappingProxyType
 from typing import Literal
 
@@ -14,6 +14,7 @@ from sizing.base.units import GIB, MIB
 from sizing.catalog.admission import NO_PROMISES, Promises
 from sizing.catalog.engine_memory import EngineMemory, memory_rule, version_numbers, version_year
 from sizing.catalog.files import read_yaml
+from sizing.catalog.gguf_types import formats_of
 from sizing.catalog.gpu import Gpu
 
 Tiers = tuple[tuple[float, int], ...]
@@ -46,7 +47,8 @@ class Engine:
     may be instances of their own, ``pools_of_types`` whether these may be of several GPU types, of one vendor ("any")
     or one family, "" where nothing says so; ``only_families`` those on which it is considered unless it is named, ()
     for all, or weights are in one of its ``own_formats``; ``splits_by_layer`` whether GPUs share a model by layers, as
-    many as there are; ``kernel_tables`` its name in NVIDIA's tables, "" where it was not measured; ``stands_in_for``
+    many as there are; ``plans_ahead`` the decimal year since which it plans a step before the last one has ended, by
+    class of models; ``kernel_tables`` its name in NVIDIA's tables, "" where it was not measured; ``stands_in_for``
     engines outside the catalogue that run by its defaults.
     """
 
@@ -89,10 +91,12 @@ class Engine:
     pools_of_types_source: str = ""
     only_families: tuple[str, ...] = ()
     own_formats: tuple[str, ...] = ()
+    plans_ahead: tuple[tuple[str, float], ...] = ()
+    plans_ahead_source: str = ""
     splits_by_layer: bool = False
     dense_short_prompts: tuple[str, ...] = ()
     sparse_source: str = ""
-    pieces_since: float = inf
+    pieces_since: float = math.inf
     pieces_source: str = ""
 
     def with_memory(self, rule: EngineMemory) -> Engine:
@@ -103,6 +107,11 @@ class Engine:
         if rule.token_budget:
             then = replace(then, token_budget=_tiers_in(rule.token_budget), small_gpus=())
         return replace(then, max_sequences=_tiers_in(rule.max_sequences)) if rule.max_sequences else then
+
+    def plans_ahead_in(self, software_year: float, hf_architecture: str) -> bool:
+        """Whether it, with software of a year, plans a step of a model before the last one has ended."""
+        since = dict(self.plans_ahead)
+        return software_year >= since.get(hf_architecture, since.get("", math.inf))
 
     def budget(self, gpu: Gpu) -> int:
         """Tokens the engine processes in one step on this GPU (prefill chunks plus decoding sequences)."""
@@ -178,6 +187,7 @@ def _engine(name: str, row: dict[str, object]) -> Engine:
         values["graph_sequences"] = tuple(map(_tiers, values["graph_sequences"]))  # type: ignore[call-overload]
     values["memory"] = memory_rule(str(values.get("built_on") or name))
     values["built_on_since"] = tuple(row.get("built_on_since", {}).items())  # type: ignore[attr-defined]
+    values["plans_ahead"] = tuple(row.get("plans_ahead", {}).items())  # type: ignore[attr-defined]
     for key in (
         "aliases",
         "dense_short_prompts",
@@ -194,6 +204,7 @@ def _engine(name: str, row: dict[str, object]) -> Engine:
         values[key] = tuple(values.get(key, ()))  # type: ignore[arg-type]
     if "promises" in values:
         values["promises"] = Promises(**{k: float(v) for k, v in row["promises"].items()})  # type: ignore[attr-defined]
+    values["own_formats"] = formats_of(values["own_formats"])  # type: ignore[arg-type]
     for key in ("date", "version"):
         values[key] = str(values[key])
     return Engine(id=name, **{"surrogate": name, **values})  # type: ignore[arg-type]

@@ -195,9 +195,15 @@ def worst_of(parts: Sequence[SupportStatement], base: Support) -> Support:
 
 def pipeline_of(engine: Engine, gpu: Gpu, model: Model) -> SupportStatement:
     """Whether the engine cuts models of this class into pipeline stages; where it keeps no list by class, it does."""
-    if not any(e in (engine.id, engine.built_on) and a == "pipeline" for e, _, a, _ in by_class()):
+    if not {engine.id, engine.built_on} & _with_pipelines():
         return SupportStatement(status="supported", why=Reason(kind="pipeline", engine=engine.id), fact=UNLISTED)
     return _class(engine.id, engine.built_on, gpu.generation, class_of(model), "pipeline")
+
+
+@lru_cache(maxsize=1)
+def _with_pipelines() -> frozenset[str]:
+    """Engines that keep a list of the classes that they cut into pipeline stages."""
+    return frozenset(engine for engine, _, aspect, _ in by_class() if aspect == "pipeline")
 
 
 def _generation(engine: str, generation: str) -> SupportStatement:

@@ -1,14 +1,19 @@
 """Levers and formats in words: names, what is changed, why something cannot be."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from types import MappingProxyType
 from typing import get_args
 
-from sizing.base.format import percent
+from sizing.base.format import count, percent, usd
+from sizing.decision.added_up import nim_added_up
 from sizing.decision.formats import FormatRow
 from sizing.decision.lever_changes import LeverName, Obstacle
 from sizing.decision.levers import LeverRow, LeverStanding
+from sizing.decision.nim_text import TOPICS, nim_sentences
+from sizing.decision.optimised import Optimised
+from sizing.decision.outcome import Outcome
 from sizing.decision.text import name_of, shown
+from sizing.mixed.text import OF_ONE_FLEET
 
 LEVERS: Mapping[LeverName, str] = MappingProxyType(
     {
@@ -52,6 +57,7 @@ RUNS: Mapping[LeverName, str] = MappingProxyType(
     {"sparsity_2_4": "two of every four weights zero", "static_batching": "static instead of in-flight batching"}
 )
 """How instances run with the levers that no input of a scenario moves."""
+
 
 for _words, _type in ((LEVERS, LeverName), (OBSTACLES, Obstacle), (STANDINGS, LeverStanding)):
     assert set(_words) == set(get_args(_type)), _type
@@ -119,3 +125,33 @@ def gain(row: FormatRow) -> tuple[str, str]:
         " ".join(filter(None, [words, f"({x:.2f}x, {one.model})" if x is not None else ""])) for words, x in pairs
     )
     return small, large
+
+
+def as_text(one: Optimised) -> str:
+    """A paragraph for each lever, then NIM beside open source."""
+    lines = [f"The plan: {_bought(one.plan)}", *([OF_ONE_FLEET] if one.mix_left_out else []), ""]
+    for row in one.levers:
+        lines += [*_lever(row), ""]
+    lines += ["NIM beside open source", *(f"  {sentence}" for sentence in nim_sentences(nim_added_up(one.nim)))]
+    for fact in one.nim.facts:
+        lines += [
+            f"  {TOPICS[fact.topic]}: NIM {fact.nim}; open source {fact.open_source} ({fact.source}, {fact.date})"
+        ]
+    return "\n".join(lines)
+
+
+def _bought(outcome: Outcome) -> str:
+    if not outcome.feasible:
+        return "nothing serves it within the limits"
+    cost = "cost unknown" if outcome.usd_per_month is None else f"{usd(outcome.usd_per_month)} a month, all costs"
+    return f"{count(outcome.gpus or 0)} x {outcome.gpu_name}, {outcome.engine}, {outcome.precision}; {cost}"
+
+
+def _lever(row: LeverRow) -> Iterator[str]:
+    yield f"{LEVERS[row.name]} ({STANDINGS[row.standing]}): {tried(row)}"
+    if row.outcome is not None:
+        yield f"  {_bought(row.outcome)}"
+    if accuracy := kept_accuracy(row):
+        yield f"  Accuracy: {accuracy}"
+    if row.standing != "not_applicable":
+        yield f"  {row.basis} ({row.source}, {row.date})"

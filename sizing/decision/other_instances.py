@@ -10,8 +10,7 @@ from sizing.economics.fleet import fleet_of
 from sizing.planning.answered import Answer
 from sizing.question.understand import Question
 from sizing.replay.offered_load import load_of
-from sizing.replay.planned_deployment import as_sized, planned
-from sizing.replay.simulate import simulate_deployment
+from sizing.replay.simulate import as_sized, planned, simulate_deployment
 from sizing.replay.simulation_result import SimulationResult
 from sizing.scenario.traffic import Burst, Profile
 from sizing.search.replicas import PlannedReplicas

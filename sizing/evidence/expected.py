@@ -8,7 +8,7 @@ import numpy as np
 from sizing.base.arrays import Floats
 from sizing.evidence.closed_loop import closed_loops
 from sizing.evidence.open_loop import fixed_rate
-from sizing.evidence.point_table import AnySource, PointTable, step_times
+from sizing.evidence.point_table import AnySource, PointTable, first_token_steps, step_times
 from sizing.evidence.points import CLOSED_LOOP, OFFLINE, OPEN_LOOP
 from sizing.evidence.pools import disaggregated_concurrency
 from sizing.evidence.protocols import (
@@ -22,7 +22,6 @@ from sizing.evidence.protocols import (
     sustained,
 )
 from sizing.steps.efficiency import Efficiencies, efficiencies
-from sizing.steps.roofline import Roofline
 from sizing.steps.times import StepTimes
 
 POOLS = "pools"
@@ -113,9 +112,8 @@ def front_end(points: PointTable, source: AnySource) -> FrontEnd:
     """The fitted times of the front end by engine; sources without a fit share the committed one."""
     fit: Efficiencies = getattr(source, "fit", None) or efficiencies()
     of_engine = np.array([fit.overhead(e).request_s for e in points.facts.engines])
-    steps = [[Roofline(fit, p.software_year).first_token_steps] for p in points.points]
     return FrontEnd(
         request_s=of_engine[points.facts.engine][:, None],
         prompt_token_s=fit.common.prompt_token_s,
-        first_token_steps=np.array(steps),
+        first_token_steps=first_token_steps(points, fit),
     )

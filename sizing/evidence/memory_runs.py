@@ -20,7 +20,7 @@ from sizing.catalog.resolve import known_model
 from sizing.deployments.candidates import table
 from sizing.deployments.memory import memory_fit
 from sizing.deployments.printed_memory import printed
-from sizing.evidence.cells import BadCell, Cells, degree, demand, number_in, rows, text, whole
+from sizing.evidence.points import BadCell, Cells, degree, demand, number_in, rows, text, whole
 from sizing.question.configuration import Configuration
 from sizing.question.speculation import NO_SPECULATION, Speculation, draft_weight_bytes
 from sizing.scenario.bounds import MAX_TOKENS

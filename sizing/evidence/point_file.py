@@ -10,7 +10,7 @@ import pandas as pd
 
 from commandline.foreign_text import shown
 from sizing.base.errors import InvalidPoints
-from sizing.evidence.cells import demand
+from sizing.evidence.points import demand
 
 DELIMITERS = ",;\t"
 EMPTY = ("", "na", "n/a", "nan", "none", "null", "<na>")

@@ -15,7 +15,7 @@ from sizing.evidence.points import Point
 from sizing.evidence.protocols import ProtocolLengths
 from sizing.question.traffic import Traffic, TrafficColumns
 from sizing.queueing.steady_state import concurrency_grid
-from sizing.steps.efficiency import REFERENCE_YEAR
+from sizing.steps.efficiency import REFERENCE_YEAR, Efficiencies
 from sizing.steps.hardware import Hardware, hardware
 from sizing.steps.kernel_times import kernel_decode_s
 from sizing.steps.mixture import Mixed, Mixture, mixed
@@ -221,7 +221,15 @@ def todays_times(points: PointTable, concurrency: Floats, source: Roofline) -> S
 def roofline_times(points: PointTable, concurrency: Floats, source: Roofline) -> StepTimes:
     """The roofline over rows that differ in everything."""
     speed = rates(points.candidates, points.facts, source.fit, points.software_year)
-    return source.at_rates(points.shape, speed, points.lengths.new, points.cached, points.context, concurrency)
+    new = points.lengths.new
+    times = source.at_rates(points.shape, speed, new, points.cached, points.context, concurrency)
+    return replace(times, first_token_steps=first_token_steps(points, source.fit)[:, 0])
+
+
+def first_token_steps(points: PointTable, fit: Efficiencies) -> Floats:
+    """Decode steps of others that the first token of every point takes, (C, 1)."""
+    sources = ((Roofline(fit, p.software_year), p) for p in points.points)
+    return np.array([[source.first_token_steps(p.configuration.engine, p.model)] for source, p in sources])
 
 
 def times_by_group(points: PointTable, concurrency: Floats, source: StepTimeSource) -> StepTimes:

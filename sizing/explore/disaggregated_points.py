@@ -27,8 +27,7 @@ from sizing.explore.operating_point import (
     operating_point,
     share_of_systems,
 )
-from sizing.explore.pareto_front import pareto_front
-from sizing.explore.points import Points
+from sizing.explore.points import Points, pareto_front
 from sizing.planning.spread import ENDS, factors, intervals_at
 from sizing.question.configuration import Configuration
 from sizing.question.understand import Question

@@ -17,8 +17,7 @@ from sizing.base.units import MS_PER_S
 from sizing.explore.aggregated_points import AggregatedPoints
 from sizing.explore.disaggregated_points import DisaggregatedPoints
 from sizing.explore.operating_point import OperatingPoint, XAxis, YAxis, share_of_systems
-from sizing.explore.pareto_front import pareto_front
-from sizing.explore.points import AllPoints, Points
+from sizing.explore.points import AllPoints, Points, pareto_front
 from sizing.planning.answered import Answer, question_of
 from sizing.question.configuration import Configuration
 from sizing.question.understand import Question

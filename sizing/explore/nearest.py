@@ -6,7 +6,7 @@ from sizing.catalog import gpus
 from sizing.evidence.cases import NEAR_WORDS
 from sizing.evidence.published import Near, measurements_alike, nearest
 from sizing.evidence.sources import SOURCES
-from sizing.explore.own_benchmark import own_measurements
+from sizing.explore.measured_points import own_measurements
 from sizing.planning.answered import Answer
 from sizing.planning.spread import intervals_of
 from sizing.question.configuration import Configuration, deployed_configuration

@@ -9,6 +9,7 @@ import signal
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor, Future, ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
@@ -34,6 +35,11 @@ the same scenarios dies of them."""
 Point = dict[str, Any]
 Row = dict[str, Any]
 Progress = Callable[[int, int], None]
+
+CONNECT_S = 10
+"""Seconds within which a scheduler has to answer."""
+RETRIES = 3
+"""Times Dask runs a task again whose worker died: as often as local processes do (:data:`sweep.MAX_ATTEMPTS`)."""
 
 
 def read_sweep(path: Path) -> tuple[dict[str, Any], dict[str, list[Any]]]:
@@ -177,3 +183,25 @@ def processes(workers: int) -> Callable[[], Executor]:
         initializer=signal.signal,
         initargs=(signal.SIGINT, signal.SIG_DFL),
     )
+
+
+@contextmanager
+def dask_executors(address: str) -> Iterator[Callable[[], Executor]]:
+    """Executors on the Dask scheduler at ``address`` (tcp://host:port), connected while the context is open.
+
+    Raises SizingError when Dask is not installed or the scheduler does not answer.
+    """
+    try:
+        from distributed import Client
+    except ImportError:
+        raise SizingError("A scheduler address needs Dask: pip install -r requirements-scale.txt.") from None
+    try:
+        client: Any = Client(address, timeout=CONNECT_S)  # type: ignore[no-untyped-call]
+    except (OSError, ValueError, TimeoutError):
+        raise SizingError(
+            f"No Dask scheduler answers at {address}: check the address, such as tcp://host:8786."
+        ) from None
+    try:
+        yield lambda: client.get_executor(retries=RETRIES, pure=False)
+    finally:
+        client.close()

@@ -5,7 +5,6 @@ version, and docs/METHODOLOGY_REFERENCE.md, every formula with its source.
 """
 
 from sizing.methodology.chapters import sections
-from sizing.methodology.content import Entry, FactTable, MethodologyChapter
-from sizing.methodology.search import search
+from sizing.methodology.content import Entry, FactTable, MethodologyChapter, search
 
 __all__ = ["Entry", "FactTable", "MethodologyChapter", "search", "sections"]

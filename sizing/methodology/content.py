@@ -1,9 +1,10 @@
-"""What the methodology consists of: sections with entries and tables, independent of how they are shown."""
+"""What the methodology consists of, however it is shown: sections with entries and tables, found by their words."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass, replace
+from functools import cache
 
 Cell = str | float | int | bool | None
 
@@ -62,3 +63,54 @@ class MethodologyChapter:
     entries: tuple[Entry, ...] = ()
     tables: tuple[FactTable, ...] = ()
     in_document: bool = True
+
+
+def search(sections: Iterable[MethodologyChapter], query: str) -> tuple[MethodologyChapter, ...]:
+    """The sections reduced to paragraphs, entries and rows that hold every word of the query, in any case.
+
+    An entry whose name or other name is the query comes first, and its section before others. A blank query
+    finds everything.
+    """
+    words = query.casefold().split()
+    if not words:
+        return tuple(sections)
+    wanted = " ".join(words)
+    reduced = (_reduced(section, words, wanted) for section in sections)
+    kept = [section for section in reduced if section.prose or section.entries or section.tables]
+    return tuple(sorted(kept, key=lambda section: not any(_is_named(entry, wanted) for entry in section.entries)))
+
+
+def _reduced(section: MethodologyChapter, words: list[str], wanted: str) -> MethodologyChapter:
+    entries = [entry for entry in section.entries if _holds(_entry_text(entry), words)]
+    entries.sort(key=lambda entry: not _is_named(entry, wanted))
+    tables = [_matching(table, words) for table in section.tables]
+    return replace(
+        section,
+        intro="",
+        prose=tuple(part for part in section.prose if _holds(f"{part.title} {part.markdown}".casefold(), words)),
+        entries=tuple(entries),
+        tables=tuple(t for t in tables if t.rows),
+    )
+
+
+def _is_named(entry: Entry, wanted: str) -> bool:
+    return wanted in (entry.title.casefold(), *(other.casefold() for other in (*entry.also, *entry.related)))
+
+
+def _matching(table: FactTable, words: list[str]) -> FactTable:
+    texts = _row_texts(table)
+    return replace(table, rows=tuple(row for row, text in zip(table.rows, texts, strict=True) if _holds(text, words)))
+
+
+def _holds(text: str, words: list[str]) -> bool:
+    return all(word in text for word in words)
+
+
+@cache
+def _entry_text(entry: Entry) -> str:
+    return " ".join(map(str, astuple(entry))).casefold()
+
+
+@cache
+def _row_texts(table: FactTable) -> tuple[str, ...]:
+    return tuple(" ".join(str(cell) for cell in row if cell is not None).casefold() for row in table.rows)

@@ -13,13 +13,13 @@ from commandline.percentiles import key_of
 from sizing.base import deployed, latency_and_cost, mixed, provenance, quantity, result, reuse_result
 from sizing.base.quantity import PERCENTILES, Result, WithPercentiles
 from sizing.catalog.files import read_yaml
-from sizing.decision import comparison, flips, formats, heat_map, levers, nim, optimised, outcome, promises, tornado
+from sizing.decision import comparison, flips, formats, levers, nim, optimised, outcome, promises, tornado
 from sizing.economics import allowance, fleet_results, present_value, results
 
 MODULES = (
     *(result, deployed, latency_and_cost, provenance, quantity, reuse_result, mixed, results, fleet_results),
     *(present_value, allowance),
-    *(outcome, tornado, flips, promises, heat_map, comparison, formats, levers, nim, optimised),
+    *(outcome, tornado, flips, promises, tornado, comparison, formats, levers, nim, optimised),
 )
 """Where the result types stand."""
 

@@ -17,7 +17,7 @@ from sizing.catalog.model import Model
 from sizing.catalog.precisions import WIDE_BYTES, precisions
 from sizing.deployments.candidates import table
 from sizing.question.configuration import Configuration
-from sizing.scenario.stages import StageKind
+from sizing.scenario.adapters import StageKind
 from sizing.steps.efficiency import TODAY, efficiencies
 from sizing.steps.hardware import hardware
 from sizing.steps.rates import Rates, rates

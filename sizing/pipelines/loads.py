@@ -14,7 +14,7 @@ from sizing.catalog.model import Model
 from sizing.catalog.slices import slice_of
 from sizing.pipelines.batch_times import WINDOW_S, BatchTimes, batch_times
 from sizing.question.understand import Question
-from sizing.scenario.stages import PipelineStage
+from sizing.scenario.adapters import PipelineStage
 
 HIGHEST_UTILIZATION = 0.7
 """Share of a GPU's time that stages may take, unless less is demand. Chosen: there a request waits about one batch

@@ -14,7 +14,7 @@ from sizing.base.units import PERCENT
 from sizing.base.version import ENGINE_VERSION
 from sizing.calibration.benchmark import calibration_note
 from sizing.catalog import data_version
-from sizing.planning import answer, rules, rules_evidence, rules_hardware, rules_reuse, rules_support, sentences
+from sizing.planning import answer, rules, rules_evidence, rules_hardware, rules_support, sentences
 from sizing.planning.aggregated import PlannedAggregated
 from sizing.planning.answer import Sureness
 from sizing.planning.business import business_of
@@ -284,7 +284,7 @@ def _warnings(stated: Stated, one: PlannedDeployment[Any], around: Spread, inste
         *([] if one.benchmarked else rules.about_doubt(one.row, stated.deployed.gpus, one.expected_gpus)),
         *rules.about_accuracy(question, one.row),
         *rules_hardware.about_purchase(question, stated.deployed, option),
-        *rules_reuse.about_typed_prefix(one, caches_of(one)),
+        *rules.about_typed_prefix(one, caches_of(one)),
     ]
     return list({w.code: w for w in reversed(warnings)}.values())[::-1]
 

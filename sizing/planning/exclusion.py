@@ -31,6 +31,7 @@ def excluded(question: Question, evaluated: Evaluated, by_pools: Collection[str]
     enumerated = _rows_by_gpu(everything)
     out, short_of = [], dict[str, float]()
     only_pools = not question.scenario.deployment.allows("aggregated")
+    model, allowed = question.model, question.allowed
     for gpu in question.gpus:
         if gpu.id in by_pools:
             continue
@@ -40,11 +41,11 @@ def excluded(question: Question, evaluated: Evaluated, by_pools: Collection[str]
         elif not gpu.sizable:
             out.append(unknown(gpu))
         elif gpu.id not in enumerated:
-            runs = enumerate_for(question.model, gpu, question.allowed)
-            out.append(unsupported(question, gpu) if not runs else apart(gpu, most_gpus(question, gpu)))
+            runs = enumerate_for(model, gpu, allowed)
+            out.append(apart(gpu, most_gpus(question, gpu)) if runs else unsupported(model, allowed, gpu))
         elif not len(fits):
             every = everything.take(enumerated[gpu.id])
-            fit = memory_fit(question.model, every, question.traffic.resident_kv_tokens)
+            fit = memory_fit(model, every, question.traffic.resident_kv_tokens)
             out.append(too_small(question, every, fit))
             short_of[gpu.id] = float(np.min(fit.needed / fit.usable))
         elif not (evaluated.capacity.rps[fits] > 0).any():

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import partial
+from functools import lru_cache, partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +13,7 @@ from sizing.base.format import memory, ms, percent
 from sizing.base.result import Excluded, Fix
 from sizing.base.units import GB, MS_PER_S
 from sizing.catalog.gpu import Gpu
+from sizing.catalog.model import Model
 from sizing.deployments.candidates import Candidates, support_of, table_for
 from sizing.deployments.memory import MemoryFit, memory_fit
 from sizing.planning.unsupported import LOSSY, RESTRICTIONS, lossy
@@ -36,6 +37,9 @@ FITS_WITH_ROOM = 0.95
 HIGHEST_FRACTION = 0.95
 """Share of a GPU's memory that operators give an engine at most. Chosen: what published runs set that need the room
 (gpu_memory_utilization 0.95 in ``calibration/memory_runs.csv``)."""
+
+KEPT = 256
+"""GPUs whose configurations that fit are kept. Chosen: a question looks at some ten, each with three restrictions."""
 
 RELAXED_BY = 1.02
 """Room above the unloaded latency, so that the relaxed limit leaves some capacity. Chosen: little, as the smallest
@@ -179,7 +183,8 @@ def _narrower(question: Question, row: Configuration, reason: str) -> Excluded:
             relaxation=f"Allow {new.label}.",
             fix=Fix(key="deployment.precisions", value=[*allowed.precisions, new.id], label=f"Allow {new.label}"),
         )
-    if lossy(question, row.gpu) and (rows := _fitting(question, row.gpu, replace(allowed, accuracy="any"))):
+    left_out = lossy(question.model, allowed, row.gpu)
+    if left_out and (rows := _fitting(question, row.gpu, replace(allowed, accuracy="any"))):
         made_for = next((one for one in rows if row.gpu.family in one.engine.only_families), rows[0])
         return near(relaxation=f"Allow {made_for.precision.label}.", fix=LOSSY)
     for name, what in RESTRICTIONS:
@@ -193,9 +198,16 @@ def _narrower(question: Question, row: Configuration, reason: str) -> Excluded:
 
 def _fitting(question: Question, gpu: Gpu, allowed: Allowed) -> list[Configuration]:
     """Configurations that would fit in memory if ``allowed`` held, in what the GPU is sold or rented in."""
-    every, most = table_for(question.model, gpu, allowed), most_gpus(question, gpu)
-    fits = memory_fit(question.model, every, question.traffic.resident_kv_tokens).fits
-    return [every.rows[i] for i in np.flatnonzero(fits) if every.rows[i].gpus <= most]
+    most = most_gpus(question, gpu)
+    fit = _that_fit(question.model, gpu, allowed, question.traffic.resident_kv_tokens)
+    return [row for row in fit if row.gpus <= most]
+
+
+@lru_cache(maxsize=KEPT)
+def _that_fit(model: Model, gpu: Gpu, allowed: Allowed, tokens: float) -> tuple[Configuration, ...]:
+    """Those in whose memory a sequence of so many tokens fits, in whatever systems."""
+    every = table_for(model, gpu, allowed)
+    return tuple(every.rows[i] for i in np.flatnonzero(memory_fit(model, every, tokens).fits))
 
 
 def no_pools(question: Question, gpu: Gpu, rows: Sequence[Configuration]) -> Excluded:

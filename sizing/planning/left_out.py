@@ -5,24 +5,26 @@ that either is as far from a simulation. Nothing is simulated: it is a hint what
 """
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 
 import numpy as np
 
+from sizing.base.choices import PriceBasis, is_rented
 from sizing.base.deployed import Deployed
 from sizing.base.format import count, usd
 from sizing.base.result import Candidate, Fix, LeftOut, LeftOutKind, PlanWarning
 from sizing.base.units import HOURS_PER_MONTH
 from sizing.catalog.engines import resolve_engine
-from sizing.catalog.gpu import Gpu
 from sizing.catalog.precisions import resolve_precision
 from sizing.catalog.support import support
-from sizing.prices.hardware import offers_of
+from sizing.catalog.system_rows import systems_for
+from sizing.prices.hardware import HardwareOption
+from sizing.prices.system_price import ASKED_OF_ANYBODY, BASIS_WORDS, system_price
 from sizing.question.understand import Question, unmeasured_gpus
 from sizing.search.aggregated import Aggregated, smallest_aggregated
-from sizing.search.screen import evaluate_all
+from sizing.search.screen import all_offers, evaluate_all
 from sizing.search.serving import Screened
 
 WORTH_TELLING = 0.9
@@ -87,7 +89,8 @@ def _cheaper(question: Question, most: float) -> _Cheapest | None:
     has a cheaper deployment, nothing has. Ranked by cost, one whose cost as it is ranked stays below comes before all
     on other GPUs, too, because no preference counts less than the cost itself. Else all are looked at.
     """
-    some = replace(question, gpus=tuple(gpu for gpu in question.gpus if _least_usd_per_month(question, gpu) < most))
+    each = zip(question.gpus, all_offers(question).by_gpu, strict=True)
+    some = replace(question, gpus=tuple(gpu for gpu, offers in each if _least_usd_per_month(offers) < most))
     first = _first_of(some) if some.gpus else None
     if first is None or not first.usd_per_month < most:
         return None
@@ -97,9 +100,8 @@ def _cheaper(question: Question, most: float) -> _Cheapest | None:
     return first if first is not None and first.usd_per_month < most else None
 
 
-def _least_usd_per_month(question: Question, gpu: Gpu) -> float:
-    """The least that one system with that GPU costs at list price; infinite where no price is known."""
-    offers = offers_of(question, gpu)
+def _least_usd_per_month(offers: Sequence[HardwareOption]) -> float:
+    """The least that one system of these costs at list price; infinite where no price is known."""
     return min((o.usd_per_hour * HOURS_PER_MONTH for o in offers if o.usd_per_hour is not None), default=math.inf)
 
 
@@ -194,3 +196,30 @@ def _cheapest(kind: Aggregated) -> _Cheapest | None:
         usd_per_month=float(kind.usd_per_hour[first]) * HOURS_PER_MONTH,
         counted=float(kind.counted()[first]) * HOURS_PER_MONTH,
     )
+
+
+def other_bases(deployments: Iterable[Deployed], question: Question) -> str:
+    """What is said below a table that ranks prices of several bases; empty where all are asked by sellers or typed, and
+    where instances are rented."""
+    if is_rented(question.scenario.deployment.location):
+        return ""
+    named: dict[str, str] = {}
+    for deployed in deployments:
+        basis = _basis(deployed, question)
+        if basis is not None and basis not in ASKED_OF_ANYBODY:
+            named[question.gpu_name(deployed.gpu)] = BASIS_WORDS[basis]
+    if not named:
+        return ""
+    each = ", ".join(f"{name} ({words})" for name, words in named.items())
+    return f"Priced on another basis than what sellers ask (retail, list), so not quite comparable: {each}."
+
+
+def _basis(deployed: Deployed, question: Question) -> PriceBasis | None:
+    """What the price of a system is, None where it is typed, unknown or not in the catalogue."""
+    gpu = next((one for one in question.gpus if one.id == deployed.gpu), None)
+    offered = () if gpu is None else systems_for(gpu)
+    system = next((one for one in offered if one.name == deployed.system), None)
+    if system is None:
+        return None
+    price = system_price(system, question.prices, question.gpu_prices.get(deployed.gpu))
+    return price.basis_of_price if price.usd is not None else None

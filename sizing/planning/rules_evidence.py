@@ -11,8 +11,7 @@ from sizing.catalog.gpu_rows import gpus
 from sizing.catalog.measured import measurements, well_measured
 from sizing.catalog.precisions import precisions, wide_flops
 from sizing.evidence.cases import LayoutKind, PredictionCase, case_of
-from sizing.evidence.extrapolation import extrapolated
-from sizing.evidence.processors import PUBLISHED_BY, ProcessorRun, evidence_of, measured_alike
+from sizing.evidence.extrapolation import PUBLISHED_BY, ProcessorRun, evidence_of, extrapolated, measured_alike
 from sizing.question.configuration import Configuration
 
 PIPELINE_EFFICIENCY = constant("pipeline_efficiency")

@@ -4,7 +4,8 @@ A plan that counts on speculative decoding says what that saves, and what it res
 """
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from types import MappingProxyType
 
 import numpy as np
 
@@ -12,10 +13,12 @@ from sizing.base.format import count, percent, significant
 from sizing.base.result import Fix, PlanWarning
 from sizing.base.units import GB
 from sizing.catalog.adapters import adapter_bytes, adapter_support
+from sizing.catalog.engines import engines
 from sizing.catalog.gpu_families import generation_labels
+from sizing.catalog.precisions import precisions
+from sizing.catalog.support import BLOCK, ReasonKind, Support
 from sizing.catalog.support_rows import by_generation
 from sizing.deployments.candidates import UNKNOWN_COSTS, support_of
-from sizing.planning.support_sentences import because
 from sizing.question.configuration import Configuration
 from sizing.question.speculation import Speculation
 from sizing.question.understand import Question
@@ -26,6 +29,38 @@ from sizing.steps.hardware import products_per_lane
 
 ROOM_FOR_ADAPTERS = 1.25
 """Slots that are proposed, over the adapters in use at once in the mean. Chosen: a busy moment has more."""
+
+STATEMENTS: Mapping[ReasonKind, str] = MappingProxyType(
+    {
+        "": "{engine}",
+        "archived": "{label} is archived",
+        "dropped": "Today's {label} no longer runs on {generation}; older versions did",
+        "generation": "{engine} is not declared to run on {gpu} ({generation})",
+        "class": "{engine} is not declared to run models of class {subject}",
+        "class_unknown": "The class of the model is not stated; it is taken for one like {subject}",
+        "attention": "{engine} does not run the attention of {subject} on {gpu}",
+        "half": "{engine} does not run {subject} in FP16",
+        "format": "{engine} is not declared to run {weights} on {gpu}",
+        "block_scales": "{engine} is not declared to run FP8 with block scales, as this model is published, on {gpu}",
+        "units": "{gpu} does not multiply in {weights}, and {engine} is not known to run it there in another way",
+        "kv_format": "{engine} is not known to keep the KV cache in the chosen format on {gpu}",
+        "heads": "TP does not divide the {subject} attention heads of the model",
+        "layers": "More pipeline stages than the {subject} layers of the model",
+        "dense": "Expert and attention-data parallelism are of mixtures of experts, and the model is dense",
+        "experts_uneven": "The {subject} experts cannot be spread so over the ranks of an instance",
+        "tensor": "{engine} is not declared to run tensor parallelism (TP) on {gpu}",
+        "pipeline": "{engine} is not declared to cut this model into pipeline stages (PP)",
+        "pipeline_speculation": "{engine} does not run pipeline stages (PP) with draft tokens",
+        "experts": "{engine} is not declared to spread the experts (EP) on {gpu}",
+        "experts_split": "{engine} has no expert parallelism over fewer GPUs than the instance has",
+        "ranks": "{engine} is not declared to run attention-data-parallel ranks (DP) of this model on {gpu}",
+        "blocks": "{engine} cannot cut a width of {subject} into whole FP8 blocks of {block} on each rank",
+    }
+)
+"""What each kind of reason states, without its source."""
+
+OF_THE_MODEL: frozenset[ReasonKind] = frozenset({"heads", "layers", "dense", "experts_uneven"})
+"""Kinds that follow from the model's own numbers by arithmetic: where these were read is no source for the layout."""
 
 
 def about_support(question: Question, row: Configuration) -> Iterator[PlanWarning]:
@@ -159,3 +194,20 @@ def _first_without(every: AllDeployments) -> Deployments | None:
         one = kind.take(np.array([kind.first(plain)]))
         best = one if best is None or comes_before(one, best) else best
     return best
+
+
+def because(stated: Support, gpu: str) -> str:
+    """Why something does not run, or is not known to, with the source; ``gpu`` is the GPU's name."""
+    why, engine = stated.why, engines()[stated.why.engine]
+    statement = STATEMENTS[why.kind].format(
+        engine=f"{engine.label} {engine.version}",
+        label=engine.label,
+        gpu=gpu,
+        generation=generation_labels().get(why.subject, why.subject),
+        weights=precisions()[why.subject].label if why.subject in precisions() else why.subject,
+        subject=why.subject,
+        block=BLOCK,
+    )
+    note = f": {why.note}" if why.note else ""
+    source = "" if why.kind in OF_THE_MODEL else ", ".join(filter(None, (stated.source, stated.date)))
+    return f"{statement}{note}{f' ({source})' if source else ''}."

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Any
 
 from sizing.base.result import Excluded, Fix
@@ -9,13 +10,13 @@ from sizing.catalog.engines import engines
 from sizing.catalog.gpu import Gpu
 from sizing.catalog.gpu_families import generation_labels
 from sizing.catalog.layout_support import Degrees, LayoutSupport
+from sizing.catalog.model import Model
 from sizing.catalog.precisions import Precision, precisions
 from sizing.catalog.support import Reason, Support, format_status, support
 from sizing.deployments.candidates import engines_allowed, enumerate_for, formats_tried, kv_formats, named_enough
 from sizing.deployments.layouts import layouts
-from sizing.planning.support_sentences import because
+from sizing.planning.rules_support import because
 from sizing.question.configuration import Allowed, Configuration
-from sizing.question.understand import Question
 
 RESTRICTIONS = (
     ("tp", "TP size"),
@@ -35,6 +36,10 @@ DEGREES = ("tp", "pp", "ep", "dp")
 
 MOST_NAMED = 3
 """Values that a proposal names. Chosen: a person picks one of them."""
+
+KEPT = 1024
+"""GPUs whose refusal is kept, 1 kB each. Chosen: those of the catalogue for some ten models or restrictions in turn,
+since a question that differs in load, lengths, limits or prices is refused on the same GPUs."""
 
 _BINDS = {
     "heads": "tp",
@@ -83,17 +88,17 @@ class Refusal:
         return _STAGES.get(kind, len(_STAGES))
 
 
-def unsupported(question: Question, gpu: Gpu) -> Excluded:
+@lru_cache(maxsize=KEPT)
+def unsupported(model: Model, allowed: Allowed, gpu: Gpu) -> Excluded:
     """The reason that binds: of everything asked for, why that is refused which comes furthest; and the nearest way."""
-    refused = max(_refusals(question, gpu), key=lambda r: r.stage, default=None)
+    refused = max(_refusals(model, allowed, gpu), key=lambda r: r.stage, default=None)
     reason = "No layout of what is asked for exists." if refused is None else because(refused.support, gpu.name)
-    relaxation, fix = _way_out(question, gpu, refused)
+    relaxation, fix = _way_out(model, allowed, gpu, refused)
     return Excluded(gpu=gpu.id, closest="", reason=reason, relaxation=relaxation, fix=fix)
 
 
-def _refusals(question: Question, gpu: Gpu) -> Iterator[Refusal]:
+def _refusals(model: Model, allowed: Allowed, gpu: Gpu) -> Iterator[Refusal]:
     """Why each engine and format that is allowed is refused, and of those that run every layout asked for."""
-    model, allowed = question.model, question.allowed
     for engine in engines_allowed(model, allowed, gpu):
         tried = layouts(model, gpu, allowed, engine)
         for precision in formats_tried(model, gpu, engine, allowed):
@@ -128,10 +133,9 @@ def _unnamed(stated: Support, engine: str, gpu: Gpu) -> Support:
     return replace(stated, status="no", why=why, source=source)
 
 
-def _way_out(question: Question, gpu: Gpu, refused: Refusal | None) -> tuple[str, Fix | None]:
+def _way_out(model: Model, allowed: Allowed, gpu: Gpu, refused: Refusal | None) -> tuple[str, Fix | None]:
     """The nearest that works: another value of one restriction, every degree of parallelism open, else another GPU."""
-    model, allowed = question.model, question.allowed
-    if rows := lossy(question, gpu):
+    if rows := lossy(model, allowed, gpu):
         return f"Allow {' or '.join(dict.fromkeys(row.precision.label for row in rows))}, which lose accuracy.", LOSSY
     binding = _BINDS.get(refused.support.why.kind, "") if refused else ""
     for name, what in sorted(RESTRICTIONS, key=lambda one: one[0] != binding):
@@ -144,15 +148,14 @@ def _way_out(question: Question, gpu: Gpu, refused: Refusal | None) -> tuple[str
         return "Leave engine, precision, KV precision, TP, PP, EP and DP open.", None
     if refused is not None and refused.support.unless_named and refused.support.status == "no":
         return "Name it to have it considered, with the last version that ran there.", None
-    return _other_gpus(question, refused), None
+    return _other_gpus(refused), None
 
 
-def lossy(question: Question, gpu: Gpu) -> tuple[Configuration, ...]:
+def lossy(model: Model, allowed: Allowed, gpu: Gpu) -> tuple[Configuration, ...]:
     """Configurations that the scenario leaves out because their format loses accuracy."""
-    allowed = question.allowed
     if allowed.precisions or allowed.accuracy != "kept":
         return ()
-    return enumerate_for(question.model, gpu, replace(allowed, accuracy="any"))
+    return enumerate_for(model, gpu, replace(allowed, accuracy="any"))
 
 
 def _other_values(rows: tuple[Configuration, ...], allowed: Allowed, name: str, what: str) -> tuple[str, Fix]:
@@ -191,7 +194,7 @@ def _labels(name: str, values: list[str]) -> list[str]:
     return [precisions()[one].label if one in precisions() else one.upper() for one in values]
 
 
-def _other_gpus(question: Question, refused: Refusal | None) -> str:
+def _other_gpus(refused: Refusal | None) -> str:
     """The generations on which the refused engine runs the refused format."""
     if refused is None or refused.precision is None:
         return "Choose another GPU."

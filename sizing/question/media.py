@@ -9,7 +9,7 @@ from sizing.base.format import count
 from sizing.catalog import models
 from sizing.catalog.media_tokens import image_rule, readers, sound_rule
 from sizing.catalog.model import Model
-from sizing.scenario.media import PAGE
+from sizing.scenario.adapters import PAGE
 from sizing.scenario.schema import Workload
 
 MOST_NAMED = 3

@@ -25,8 +25,8 @@ from sizing.planning.plan import plan as plan_of
 from sizing.planning.settled import counted_on
 from sizing.question.understand import Question, understand
 from sizing.replay.day_result import DayMoment, DayPlan, ScaleOut
-from sizing.replay.planned_deployment import planned
 from sizing.replay.scale_out import simulated_scale_out
+from sizing.replay.simulate import planned
 from sizing.scenario.day_profile import over_the_day
 from sizing.scenario.schema import Scenario
 from sizing.scenario.traffic import Profile, TraceArrivals

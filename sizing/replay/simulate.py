@@ -4,16 +4,19 @@ import math
 
 from sizing.base.errors import InvalidScenario
 from sizing.planning.answered import Answer, as_answer, question_of
+from sizing.planning.compose import as_planned
 from sizing.planning.sentences import beyond_context
 from sizing.question.limits import LatencyLimits
-from sizing.question.understand import understand
+from sizing.question.understand import Question, understand
 from sizing.replay import simulation_report as report
 from sizing.replay.offered_load import OfferedLoad, at_asked_peak, load_of, load_of_trace
-from sizing.replay.planned_deployment import planned
 from sizing.replay.simulation_result import SimulationResult
 from sizing.replay.what_if import AS_PLANNED, WhatIf, deployment_of, window_of
 from sizing.scenario.schema import Scenario
 from sizing.scenario.trace import Trace
+from sizing.search.all_deployments import Place
+from sizing.search.considered import as_considered
+from sizing.search.replicas import PlannedReplicas
 from sizing.simulator.drive import Progress, drive
 from sizing.simulator.fleet import SimulatedDeployment
 from sizing.simulator.outcome import SimulationCounts
@@ -119,3 +122,17 @@ def simulate_deployment(
 def _growing(outcome: SimulationCounts) -> bool:
     """Whether so many requests wait at the end of stationary arrivals that the queue must be growing."""
     return outcome.waiting > max(BACKLOG_SHARE * outcome.arrived, outcome.replicas * BACKLOG_PER_REPLICA)
+
+
+def planned(answer: Answer, under: Question | None = None) -> PlannedReplicas | None:
+    """What the plan deploys, spares not counted, with steps as long as expected; None where it deploys nothing that was
+    considered. ``under``: a question with other traffic, if not its own."""
+    return as_sized(answer, (under or answer.question).as_expected())
+
+
+def as_sized(answer: Answer, under: Question | None = None) -> PlannedReplicas | None:
+    """The same with steps as long as they were taken to be when its instances were counted: how many of something else
+    would do is only comparable with that."""
+    deployed = answer.plan.deployment
+    deployments = as_considered(under or answer.question, deployed, answer.chosen) if deployed else None
+    return None if deployments is None else as_planned(Place(deployments, 0)).to_simulate()

@@ -31,16 +31,14 @@ from sizing.base.choices import (
 from sizing.base.errors import BrokenRule, MissingKey
 from sizing.base.units import DAYS_PER_MONTH, DAYS_PER_WEEK
 from sizing.scenario import bounds
-from sizing.scenario.adapters import AdaptersAsked
+from sizing.scenario.adapters import MOST_STAGES, AdaptersAsked, Images, PerRequest, PipelineStage
 from sizing.scenario.bounds import MAX_CV, MAX_RPS, MAX_TOKENS
 from sizing.scenario.costs import Costs
-from sizing.scenario.media import Images, PerRequest
 from sizing.scenario.model_asked import ModelAsked, Name
 from sizing.scenario.part import ScenarioPart, Usd
 from sizing.scenario.prefix_reuse import TraceReuse
 from sizing.scenario.prices import Prices
 from sizing.scenario.sessions import DERIVED_KEYS, Sessions, with_derived
-from sizing.scenario.stages import MOST_STAGES, PipelineStage
 from sizing.scenario.traffic import Arrivals, Length, Profile, Tokens, TraceArrivals
 
 SCHEMA_VERSION = 1

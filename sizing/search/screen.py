@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 
@@ -18,7 +19,7 @@ from sizing.catalog.model import Model
 from sizing.deployments.candidates import Candidates, enumerate_for, table
 from sizing.deployments.concurrency import RunningFit, running_fit
 from sizing.prices.cost import Offers
-from sizing.prices.hardware import offers_of, options, rented_there
+from sizing.prices.hardware import HardwareOption, offers_of, options, rented_there
 from sizing.prices.packing import MAX_GPUS_PER_SYSTEM, Reserve
 from sizing.question.configuration import Allowed
 from sizing.question.traffic import Traffic, Variability
@@ -82,13 +83,17 @@ def all_configurations(question: Question) -> Candidates:
 
 def _to_be_had(question: Question) -> Had:
     """The considered accelerators that are :func:`offered`, each with :func:`most_gpus` of an instance."""
-    return tuple((g, most_gpus(question, g)) for g in question.gpus if offered(question, g))
+    each = zip(question.gpus, all_offers(question).by_gpu, strict=True)
+    return tuple((g, _most_gpus(offers)) for g, offers in each if offered(question, g))
 
 
 def most_gpus(question: Question, gpu: Gpu) -> int:
     """The most GPUs that one instance may have: those of the largest system or cloud instance that it comes in, unless
     a fabric joins several of one (:mod:`sizing.prices.hardware`)."""
-    offers = offers_of(question, gpu)
+    return _most_gpus(offers_of(question, gpu))
+
+
+def _most_gpus(offers: Sequence[HardwareOption]) -> int:
     return MAX_GPUS_PER_SYSTEM if any(o.fabric for o in offers) else max(o.gpus for o in offers)
 
 
@@ -292,12 +297,19 @@ def reserve_of(question: Question) -> Reserve:
 def all_offers(question: Question) -> Offers:
     """What each considered GPU can be bought or rented in, at the location and prices of the scenario."""
     location, rent = question.scenario.deployment.location, question.scenario.costs.rent
-    return _offers(question.gpus, location, question.prices, tuple(question.gpu_prices.items()), rent)
+    own_prices = tuple(question.gpu_prices.items())
+    return _offers(question.gpus, location, question.prices, own_prices, rent, question.system)
 
 
 @lru_cache(maxsize=64)
 def _offers(
-    gpus: tuple[Gpu, ...], location: Location, prices: Prices, own_prices: tuple[tuple[str, float], ...], rent: Rent
+    gpus: tuple[Gpu, ...],
+    location: Location,
+    prices: Prices,
+    own_prices: tuple[tuple[str, float], ...],
+    rent: Rent,
+    system: str | None,
 ) -> Offers:
     own = dict(own_prices)
-    return Offers([options(gpu, location, prices, own.get(gpu.id), rent) for gpu in gpus])
+    each = [options(gpu, location, prices, own.get(gpu.id), rent) for gpu in gpus]
+    return Offers([[one for one in offered if system in (None, one.id)] for offered in each])

@@ -66,7 +66,7 @@ def configured_replica(
         prompts_apart=engine.memory.prompts_apart,
         request_s=fit.overhead(engine.surrogate).request_s + (0.0 if extras is None else float(extras.wait_s[0])),
         prompt_token_s=fit.common.prompt_token_s,
-        first_token_steps=source.first_token_steps,
+        first_token_steps=source.first_token_steps(engine, model),
     )
 
 

@@ -78,7 +78,6 @@ class Rates:
     sequence_s: Floats
     overlapped: Flags
     request_s: Floats
-    first_token_steps: Floats
     prompt_token_s: float
     scale: Floats
     exposed: Floats
@@ -160,7 +159,6 @@ def rates(candidates: Candidates, facts: Hardware, fit: Efficiencies, software_y
         budget=facts.budget,
         prompts_apart=facts.prompts_apart,
         overlapped=overlapped,
-        first_token_steps=np.where(overlapped, common.first_token_steps, 0.0),
         **_fixed_times(of, candidates.tp[:, None]),
         in_pieces=_in_pieces(of, software_year),
         **{name: getattr(common, name) for name in _SHARED},

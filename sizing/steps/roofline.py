@@ -12,6 +12,7 @@ import numpy as np
 
 from sizing.base.arrays import Flags, Floats
 from sizing.base.constants import constant
+from sizing.catalog.engines import Engine
 from sizing.catalog.model import Model
 from sizing.catalog.precisions import WIDE_BYTES
 from sizing.deployments.candidates import Candidates
@@ -19,7 +20,7 @@ from sizing.question.traffic import Traffic, TrafficColumns
 from sizing.steps.attention import bound, decode_attention_s, prompt_attention_s
 from sizing.steps.efficiency import TODAY, Efficiencies, efficiencies
 from sizing.steps.hardware import hardware
-from sizing.steps.rates import OVERLAPPED_SINCE, Rates, rates
+from sizing.steps.rates import Rates, rates
 from sizing.steps.shape import Number, Shape, shape_of
 from sizing.steps.times import StepTimes
 
@@ -52,10 +53,10 @@ class Roofline:
             return speed
         return replace(speed, matrix=speed.matrix * self.products_gain, memory=speed.memory * self.streaming_gain)
 
-    @property
-    def first_token_steps(self) -> float:
-        """Decode steps of others that a first token takes: none before engines planned ahead."""
-        return self.fit.common.first_token_steps if self.software_year >= OVERLAPPED_SINCE else 0.0
+    def first_token_steps(self, engine: Engine, model: Model) -> float:
+        """Decode steps of others that a first token takes: none where the engine plans no step ahead."""
+        ahead = engine.plans_ahead_in(self.software_year, model.hf_architecture)
+        return self.fit.common.first_token_steps if ahead else 0.0
 
     def times(
         self, model: Model, candidates: Candidates, traffic: Traffic | TrafficColumns, concurrency: Floats
@@ -63,7 +64,9 @@ class Roofline:
         """Decode, prefill and prefill work of every candidate; see :class:`StepTimes` for the shapes."""
         speed = self.rates_of(candidates)
         new, cached = traffic.new_tokens, traffic.cached_tokens
-        return self.at_rates(shape_of(model), speed, new, cached, traffic.decode_context, concurrency)
+        times = self.at_rates(shape_of(model), speed, new, cached, traffic.decode_context, concurrency)
+        steps = candidates.column(lambda unit: self.first_token_steps(unit.engine, model))
+        return replace(times, first_token_steps=steps)
 
     def at_rates(
         self, shape: Shape, speed: Rates, new: Number, cached: Number, context: Number, concurrency: Floats
@@ -85,7 +88,6 @@ class Roofline:
             stall_s=stall[:, 0],
             ranks=speed.dp[:, 0],
             front_s=(speed.request_s + speed.prompt_token_s * new)[:, 0],
-            first_token_steps=speed.first_token_steps[:, 0],
             source=self.source,
         )
 

@@ -8,8 +8,8 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from sizing import Scenario, plan
-from sizing.decision.heat_map import two_inputs
 from sizing.decision.outcome import Answers
+from sizing.decision.tornado import two_inputs
 from sizing.economics.api import PROVIDERS
 from sizing.economics.cost import cost
 from sizing.economics.curves import over_load, over_months

@@ -22,7 +22,7 @@ from ui.cost.book import GIVEN
 from ui.currency import DOLLARS, LOCALES, Currency, rates
 from ui.figures.cost import build_ways, months_table, ways_table
 from ui.shell.charts import CONFIG
-from ui.shell.own_prices import NO_FILES, WITHHELD
+from ui.shell.money import NO_FILES, WITHHELD
 from ui.state import PRICE_BOOK
 
 SCENARIO = Scenario.model_validate(

@@ -1,15 +1,23 @@
 """Explore without a browser: every preset, every view, bad input, and the scenario shared with Size."""
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from sharing.form.presets import presets
+from sharing.form.link import from_parameters, to_parameters
+from sharing.form.presets import defaults, presets
 from sharing.form.problems import UnreadableInput
-from sizing import plan
+from sharing.form.read import to_scenario
+from sharing.form.write import from_scenario
+from sizing import Scenario, plan
+from sizing.base.deployed import Deployed
+from sizing.base.errors import SizingError
 from sizing.base.result import Excluded
 from sizing.explore.frontier import operating_points
+from sizing.explore.operating_point import OperatingPoint
+from sizing.explore.pinned import pinned_to
 from sizing.planning.answered import Answer
 from sizing.question.understand import understand
 from tests.app.conftest import APP, started
@@ -19,9 +27,13 @@ from ui.explore.controls import X_LABELS, Y_LABELS, leading_gpus
 from ui.explore.frontier import clicked
 from ui.explore.serves import read_amount
 from ui.figures.template import hardware_look
+from ui.state import plan_of
 
 PAGE = "pages/explore.py"
 VIEWS = ("Latency against throughput", "Load curve", "Lengths", "What can this serve?", "Shared pool")
+
+SOME = 12
+"""Configurations that are planned, of all that a chart holds."""
 
 
 @pytest.fixture
@@ -117,6 +129,8 @@ BAD_AMOUNTS = [
     ("gpus", "have_gpus", "lots", "GPUs: “lots” is not a number; enter a number, for example 16."),
     ("gpus", "have_gpus", "1.5", "GPUs must be a whole number; 1.5 was entered."),
     ("gpus", "have_gpus", "-3", "GPUs must be more than 0 and at most 1,000,000; -3 was entered."),
+    ("systems", "have_systems", "0", "Servers must be more than 0 and at most 100,000; 0 was entered."),
+    ("kw", "have_kw", "much", "Power: “much” is not a number; enter a number, for example 20."),
     ("usd", "have_usd", "1e15", "Monthly budget must be more than 0 and at most 1,000,000,000,000; 1e15 was entered."),
 ]
 
@@ -143,6 +157,14 @@ def test_hardware_serves_a_load_and_says_how_far_it_can_be_pushed(explore: AppTe
     assert told
     assert any("carry the peak with prompts of up to" in m.value for m in explore.markdown)
     assert next(m.value for m in explore.metric if m.label == "Requests/s")
+
+
+def test_who_has_servers_is_led_from_size_to_what_they_serve(explore: AppTest) -> None:
+    explore.switch_page("pages/size.py").run()
+    explore.button(key="servers_given").click().run()
+    assert explore.session_state["have"] == "systems"
+    assert any("serves up to" in m.value for m in explore.markdown)
+    assert not explore.exception
 
 
 def test_a_budget_too_small_for_a_system_is_said(explore: AppTest) -> None:
@@ -189,3 +211,33 @@ def test_a_click_names_its_point_and_other_marks_none() -> None:
 
 def test_the_page_is_thin() -> None:
     assert len((Path(APP).parent / PAGE).read_text().splitlines()) <= 20
+
+
+def configuration(one: Deployed | OperatingPoint) -> tuple[object, ...]:
+    layouts = tuple((kind.tp, kind.pp, kind.ep, kind.dp) for kind in one.kinds)
+    return one.gpu, one.engine, one.weight_precision, one.kv_precision, one.serving, layouts
+
+
+def different_points(scenario: Scenario, split: str) -> Iterator[OperatingPoint]:
+    shown = operating_points(scenario, gpus=["h100_sxm", "b200_sxm"], split=split)
+    points = {configuration(p): p for curve in shown.curves for p in (*curve.points, *curve.beyond)}
+    every = list(points.values())
+    yield from every[:: max(1, len(every) // SOME)]
+
+
+@pytest.mark.parametrize("split", ["engine", "serving"])
+@pytest.mark.parametrize("preset", ["rag", "reasoning"])
+def test_a_clicked_point_is_planned_as_it_is(preset: str, split: str) -> None:
+    tried = 0
+    for point in different_points(presets()[preset].scenario, split):
+        pinned = from_scenario(pinned_to(point, presets()[preset].scenario))
+        opened = from_parameters(to_parameters(pinned)).values
+        scenario = Scenario.model_validate(to_scenario(defaults() | opened))
+        try:
+            plan = plan_of(scenario.model_dump_json())
+        except SizingError:
+            continue
+        if plan.deployment is not None:  # a point beyond the limits may have no plan within them
+            assert configuration(plan.deployment) == configuration(point)
+            tried += 1
+    assert tried

@@ -13,8 +13,7 @@ from sharing.form.read import to_scenario
 from sharing.form.write import from_scenario
 from sizing.catalog import use_cases
 from sizing.scenario import Scenario
-from sizing.scenario.adapters import AdaptersAsked
-from sizing.scenario.media import Images
+from sizing.scenario.adapters import AdaptersAsked, Images
 from sizing.scenario.schema import Batch, KvOffload
 from sizing.scenario.sessions import Sessions
 

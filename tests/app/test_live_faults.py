@@ -182,7 +182,7 @@ def test_a_metric_that_disappears_is_no_data_and_not_zero(
     assert figures(app)["KV cache, peak"] == "No data"
     assert figures(app)["Requests waiting"] == "0"
     assert "Partial data" in said(app)
-    assert "No data for kv_usage" in said(app)
+    assert "No data for use of the KV cache" in said(app)
 
 
 def test_what_is_answered_while_a_page_is_drawn_is_on_the_next(

@@ -1,22 +1,31 @@
 """Live prices on Cost, and what a running deployment costs beside its plan."""
 
 from collections.abc import Sequence
+from pathlib import Path
 
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from collectors.prices import hunt
+from collectors.prices import offers
 from collectors.prices.offers import Offer
-from reality.money import usd_per_million_output_tokens
+from reality.money import PlannedCost, usd_per_million_output_tokens
 from sizing import Scenario
 from sizing.base.format import usd
 from sizing.planning.analytic import analytic_plan
-from tests.app.conftest import started
+from tests.app.conftest import Clock, started
+from tests.app.live import open_live, said, settled, source_file, vllm
 from tests.app.pages_text import problems
+from tests.collectors.fake_prometheus import FakePrometheus
+from tests.collectors.feeds import NOW, Feed, steady
+from tests.collectors.questions.test_serving_cost import gauges, read
 from tests.collectors.reading.test_alerts import observed
+from tests.collectors.servers import serving
 from ui.cost.live_prices import NOBODY, WHY, names_of
-from ui.live.serving_cost import cost_text, planned_usd_per_gpu_hour
+from ui.live.serving_cost import cost_table, cost_text, notes, planned_usd_per_gpu_hour
+from ui.sources.reading import Registry
 from ui.state import PRICE_BOOK
+
+PLAN = PlannedCost(usd_per_hour=10.0, usd_per_million_tokens=2.5, api="m at here", api_usd_per_million_tokens=1.5)
 
 
 @pytest.fixture
@@ -40,12 +49,12 @@ def test_offers_are_shown_with_what_failed(page: AppTest, monkeypatch: pytest.Mo
         gpu = names[0]
         return [Offer(provider=provider, instance="i", region="r", gpu=gpu, gpus=2, usd_per_hour=5.0, spot=False)]
 
-    monkeypatch.setattr(hunt, "fetch", fetch)
+    monkeypatch.setattr(offers, "fetch", fetch)
     page.button(key="live_prices_now").click().run()
     assert not page.exception
     rows = next(frame.value for frame in page.dataframe if "Provider" in frame.value)
     assert set(rows["USD per GPU-hour"]) == {2.5}
-    assert len(rows) == len(hunt.PROVIDERS) - 1
+    assert len(rows) == len(offers.PROVIDERS) - 1
     assert any("Without oci (offline)" in one.value.replace("\\", "") for one in page.caption)
 
 
@@ -63,7 +72,7 @@ def test_an_offer_that_is_used_becomes_a_price_of_ones_own_with_its_source(
             )
         ]
 
-    monkeypatch.setattr(hunt, "fetch", fetch)
+    monkeypatch.setattr(offers, "fetch", fetch)
     page.button(key="live_prices_now").click().run()
     page.button(key="live_offer_use").click().run()
     assert not page.exception
@@ -89,7 +98,7 @@ def test_offline_is_said_in_one_sentence(page: AppTest, monkeypatch: pytest.Monk
     def fetch(provider: str, names: Sequence[str]) -> Sequence[Offer]:
         raise ConnectionError
 
-    monkeypatch.setattr(hunt, "fetch", fetch)
+    monkeypatch.setattr(offers, "fetch", fetch)
     page.button(key="live_prices_now").click().run()
     assert not page.exception
     assert not problems(page)
@@ -106,15 +115,15 @@ def test_offers_stay_where_the_next_look_up_finds_nobody(page: AppTest, monkeypa
     def mixed(provider: str, names: Sequence[str]) -> Sequence[Offer]:
         raise ConnectionError if provider == "oci" else ValueError
 
-    monkeypatch.setattr(hunt, "fetch", fetch)
+    monkeypatch.setattr(offers, "fetch", fetch)
     page.button(key="live_prices_now").click().run()
-    for away, said in ((blocked, WHY["offline"]), (mixed, NOBODY)):
-        monkeypatch.setattr(hunt, "fetch", away)
+    for away, sentence in ((blocked, WHY["offline"]), (mixed, NOBODY)):
+        monkeypatch.setattr(offers, "fetch", away)
         page.button(key="live_prices_now").click().run()
         assert not page.exception
-        assert [one.value for one in page.info] == [said]
+        assert [one.value for one in page.info] == [sentence]
         rows = next(frame.value for frame in page.dataframe if "Provider" in frame.value)
-        assert len(rows) == len(hunt.PROVIDERS)
+        assert len(rows) == len(offers.PROVIDERS)
         assert any("the last time that providers answered, 20" in one.value for one in page.caption)
     page.button(key="live_offer_use").click().run()
     assert page.session_state[PRICE_BOOK]["listed"]["gpu_hours"][0]["usd"] == 2.5
@@ -165,3 +174,34 @@ def test_live_refuses_a_price_that_is_none_and_keeps_the_last() -> None:
         assert problem.startswith("Price of a GPU-hour")
         assert problem.endswith(why)
         assert app.session_state["live_gpu_hour_usd_kept"] == 2.5
+
+
+def test_every_figure_names_its_basis() -> None:
+    rows = cost_table(read(gauges("org/m")), PLAN)
+    assert list(rows["Basis"]) == ["Allocation", "Usage", "Allocation", "compare with allocation"]
+    assert "Usage: what requests consumed." in notes(read(gauges("org/m")), PLAN)
+    assert list(rows["USD per million tokens"]) == [2.0, 0.75, 2.5, 1.5]
+    assert list(rows["USD per hour"].dropna()) == [8.0, 3.0, 10.0]
+    assert rows["What"].iloc[-1] == "API: m at here"
+
+
+def test_what_opencost_does_not_know_is_not_shown_as_free() -> None:
+    costs = read(gauges("m", scale=0.0))
+    assert cost_table(costs, None)["USD per hour"].isna().all()
+    assert "OpenCost has no cost on the basis of allocation or usage" in notes(costs, None)
+
+
+def test_live_shows_opencost_where_it_is_and_nothing_where_it_is_not(
+    clock: Clock, sources_folder: Path, registry: Registry
+) -> None:
+    page = steady(*gauges("m").splitlines())
+    feed = Feed({"a:8000": vllm(), "opencost:9003": page})
+    with serving(FakePrometheus(feed, shift_s=clock.now_s - NOW)) as server:
+        source_file(sources_folder, server.url, timeout_s=30)
+        app = settled(open_live(registry), registry, until=lambda app: "by computing time" in said(app))
+        table = next(frame.value for frame in app.dataframe if "Basis" in frame.value)
+        assert list(table["USD per hour"]) == [8.0, 3.0]
+    with serving(FakePrometheus(Feed({"a:8000": vllm()}), shift_s=clock.now_s - NOW)) as server:
+        source_file(sources_folder, server.url, timeout_s=30)
+        app = open_live(registry)
+        assert not any("Basis" in frame.value for frame in app.dataframe)

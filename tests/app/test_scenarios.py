@@ -16,7 +16,7 @@ from tests.sizing.asking import raw
 from ui.currency import DOLLARS
 from ui.format import as_markdown
 from ui.scenarios import one
-from ui.scenarios.history import history_table
+from ui.scenarios.one import history_table
 
 PAGE = "pages/scenarios.py"
 COST = StoredFigures(answer="yes", engine_version="0", gpus=8, usd_per_month=1000.0, power_kw=10.0)

@@ -1,6 +1,7 @@
 """The runner that all command lines share: exit codes, one line per problem, never a traceback."""
 
 import argparse
+import gc
 import subprocess
 import sys
 from collections.abc import Callable
@@ -8,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from commandline.run import INTERRUPTED, INVALID_INPUT, run, show
+from commandline.run import INTERRUPTED, INVALID_INPUT, LOADED_OBJECTS, run, show
 from tests.patience import PATIENCE_S
 
 ROOT = Path(__file__).parents[2]
@@ -96,3 +97,18 @@ def test_a_reader_that_leaves_early_is_no_problem() -> None:
         process.stdout.close()
         assert process.stderr.read() == ""
         assert process.wait(timeout=PATIENCE_S) == 0
+
+
+@pytest.mark.parametrize("arguments", [None, []])
+def test_the_command_of_a_process_looks_for_garbage_seldom_and_one_that_is_called_as_before(
+    arguments: list[str] | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before, seen = gc.get_threshold(), list[int]()
+    monkeypatch.setattr(sys, "argv", ["test"])
+    parser = argparse.ArgumentParser(prog="test")
+    parser.set_defaults(run=lambda given: seen.append(gc.get_threshold()[0]) or 0)
+    try:
+        run(parser, arguments, malformed=(), nameless="File")
+    finally:
+        gc.set_threshold(*before)
+    assert seen == [LOADED_OBJECTS if arguments is None else before[0]]

@@ -1,10 +1,12 @@
 """Sharing in a real browser: saved, frozen, opened by somebody else on a cold server, revoked, refused."""
 
 import re
+import zipfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+import yaml
 from playwright.sync_api import Browser, Page, expect
 
 from sharing.author import owner
@@ -14,6 +16,7 @@ from sharing.links import Links
 from sharing.links.records import Terms
 from sizing import Scenario
 from tests.e2e.browser import Watch, new_page, settle
+from tests.e2e.conftest import OpenPage
 from tests.e2e.dashboard import Dashboard, running_dashboard
 from tests.e2e.test_accessibility import findings
 from tests.sharing.report_example import evil_report
@@ -138,3 +141,20 @@ def test_the_second_of_two_editors_sees_the_difference_and_chooses(
     expect(mine.get_by_text("Saved as version 3")).to_be_visible()
     assert [one.author == "bob" for one in library.history(number)] == [False, True, False]
     library.close()
+
+
+def test_the_zip_deploys_the_plan_on_the_page(open_page: OpenPage, tmp_path: Path) -> None:
+    page = open_page("size?isl=3500&osl=500&rps=12&gpu=H100+SXM5+80GB&engine=vLLM&view=Export")
+    with page.expect_download() as download:
+        page.get_by_test_id("stDownloadButton").get_by_role("button", name="Manifests (zip)").click()
+    assert download.value.suggested_filename.endswith("-manifests.zip")
+    path = tmp_path / "manifests.zip"
+    download.value.save_as(path)
+    with zipfile.ZipFile(path) as archive:
+        readme = archive.read("README.md").decode()
+        (deployment,) = (
+            one
+            for one in yaml.safe_load_all(archive.read("kubernetes.yaml"))
+            if one["kind"] in ("Deployment", "LeaderWorkerSet")
+        )
+    assert f"{deployment['spec']['replicas']} instance" in readme

@@ -8,11 +8,19 @@ import pytest
 
 from collectors.prometheus.histograms import HistogramQuantiles
 from collectors.reading.observation import MissingQuantity, State
+from collectors.reading.remarks import RemarkKind, remark
 from reality.answer import as_text
 from reality.compare import compare, planned_of
+from reality.money import planned_cost
+from reality.prediction import UNSURE
 from reality.result import DeployedFacts, FigureVerdict, Interval, PerformanceRow, RealityComparison, TrafficRow
-from reality.verdict import tolerated, verdict
+from reality.verdict import says_little, tolerated, verdict
+from sizing import Scenario
 from sizing.base.quantity import Result
+from sizing.economics.cost import cost
+from sizing.planning.analytic import analytic_plan
+from sizing.planning.answered import Answer
+from sizing.question.understand import understand
 from tests.golden import Golden
 from tests.reality.truths import (
     ObservedDeployment,
@@ -48,6 +56,15 @@ FITTED = {
 }
 """What follows from the fit: the other tests here hold it."""
 COUNTED = {"kv_capacity_tokens", "replicas", "gpus"}
+
+SCENARIO = Scenario.model_validate(
+    {
+        "model": "meta-llama/Meta-Llama-3-8B-Instruct",
+        "workload": {"input_tokens": 1000, "output_tokens": 100, "peak_rps": 10},
+        "deployment": {"gpus": ["h100_sxm"]},
+        "costs": {"api": {"input_usd_per_mtok": 1.0, "output_usd_per_mtok": 4.0}},
+    }
+)
 
 
 def unfitted(value: Any) -> Any:
@@ -265,3 +282,99 @@ def test_text_shows_unknown_as_empty_and_never_as_zero() -> None:
 def test_the_comparison_of_the_demo_is_that_of_the_last_release(renew_golden: bool) -> None:
     kept = unfitted(json.loads(demo(10.0).model_dump_json()))
     GOLDEN.check("demo_at_ten", kept, renew=renew_golden, rel_tol=REFITTED)
+
+
+def test_a_partial_answer_of_the_server_is_not_judged_on_load() -> None:
+    asked = scenario()
+    observed, seen = simulated_truth(asked, rps=6.0, replicas=4)
+    told = {"state": State.PARTIAL, "causes": (remark(RemarkKind.PARTIAL_ANSWER, warning=": store-2 is gone"),)}
+    found = compare(planned(asked), observed.model_copy(update=told), seen)
+    assert set(on_load(found).values()) == {"cannot_judge"}
+    assert any("Repair what the server could not reach" in reason for reason in found.reasons)
+
+
+def test_a_replica_that_is_down_leaves_the_others_judged() -> None:
+    asked = scenario()
+    observed, seen = simulated_truth(asked, rps=6.0, replicas=3)
+    told = {"state": State.PARTIAL, "causes": (remark(RemarkKind.TARGETS_DOWN, targets="vllm-3"),)}
+    found = compare(planned(asked), observed.model_copy(update=told), seen)
+    assert on_load(found)["tpot_ms.mean"] == "within"
+    assert "vllm-3 of the same scrape job is down." in found.reasons
+
+
+def test_a_cache_too_small_for_any_request_is_said() -> None:
+    asked = scenario()
+    observed, seen = simulated_truth(asked, rps=6.0, replicas=4)
+    tiny = observed.model_copy(update={"numbers": observed.numbers | {"kv_capacity_tokens": 16.0}})
+    found = compare(planned(asked), tiny, seen)
+    rows = [row for row in found.performance if row.verdict == "cannot_judge"]
+    assert rows
+    assert all(row.reason for row in rows)
+    assert verdicts(found)["kv_capacity_tokens"] == "lower"
+
+
+def test_arrivals_that_are_not_reported_are_not_zero() -> None:
+    asked = scenario()
+    observed, seen = simulated_truth(asked, rps=6.0, replicas=4)
+    unknown = observed.model_copy(update={"numbers": observed.numbers | {"arrivals_rps": None}})
+    found = compare(planned(asked), unknown, seen)
+    assert "does not report how many requests arrive" in found.answer
+    assert verdicts(found)["arrivals_rps_peak"] == "cannot_judge"
+    assert found.traffic[0].measured.value is None
+    assert verdicts(found)["input_tokens.mean"] == "within"
+
+
+def found_at(rps: float) -> RealityComparison:
+    asked = scenario()
+    observed, seen = simulated_truth(asked, rps=rps, replicas=4)
+    return compare(planned(asked), observed, seen)
+
+
+def rows_of(found: RealityComparison) -> dict[str, PerformanceRow]:
+    return {row.key: row for row in found.performance}
+
+
+def slow_limit() -> float:
+    """Requests/s that four replicas carry at the slow end, from what the assumptions say of its decode steps."""
+    found = found_at(8.0)
+    said = next(text for text in found.assumptions if "decode steps x" in text)
+    slow = float(said.split(" to ")[1].split(",")[0])
+    return found.stable_rps / slow
+
+
+def test_a_wide_interval_says_why_beside_its_row() -> None:
+    found = found_at(0.98 * slow_limit())
+    rows = rows_of(found)
+    wide = [r for r in rows.values() if says_little(r.predicted) and r.verdict == "within"]
+    assert [r.key for r in wide if r.predicted.high is not None]
+    for row in wide:
+        told = "open above" if row.predicted.high is None else "wide, so that lying within says little"
+        assert told in row.reason, row.key
+        assert "at the slow end of the step times" in row.reason, row.key
+    assert f"{len(wide)} of these intervals are open or very wide" in found.answer
+    assert rows["tpot_ms.mean"].reason == ""
+
+
+def test_a_quiet_load_needs_no_such_words() -> None:
+    found = found_at(4.0)
+    rows = rows_of(found)
+    assert "very wide" not in found.answer
+    assert not [r.key for r in rows.values() if "says little" in r.reason]
+
+
+@pytest.mark.parametrize("share", [1.0 - UNSURE / 2.0, 1.05])
+def test_at_the_limit_the_end_is_open_and_no_length_of_the_simulation(share: float) -> None:
+    found = found_at(8.0)
+    row = rows_of(found_at(share * found.stable_rps))["ttft_ms.p95"]
+    assert (row.predicted.value, row.predicted.high) == (None, None)
+    assert row.predicted.low < 5_000
+
+
+def test_plan_and_api_are_over_the_same_tokens() -> None:
+    """The API: (1,000 x 1 + 100 x 4) / 1,100 = 1.2727 USD; the plan: as the cost of the scenario says."""
+    plan = analytic_plan(SCENARIO)
+    planned, answer = planned_cost(Answer(understand(SCENARIO), plan)), cost(Answer(understand(SCENARIO), plan))
+    assert planned.api_usd_per_million_tokens == pytest.approx(1400 / 1100)
+    assert planned.usd_per_hour == pytest.approx((answer.usd_per_month or 0.0) / 730)
+    allocated = next(lens for lens in answer.lenses if lens.name == "allocated")
+    assert planned.usd_per_million_tokens == pytest.approx(allocated.per_unit.usd_per_million_blended_tokens)

@@ -12,8 +12,7 @@ from reality.forecast.backtest import backtest, origins_of
 from reality.forecast.capacity import addition, carries, lead_time
 from reality.forecast.door import forecast
 from reality.forecast.foresee import ForecastRequest, seconds, utc
-from reality.forecast.models import fourier_regression, seasonal_naive
-from reality.forecast.season import season_of
+from reality.forecast.models import fourier_regression, season_of, seasonal_naive
 from sizing.planning.analytic import analytic_plan
 from sizing.scenario.schema import Scenario
 from tests.reality.truths import scenario
@@ -49,6 +48,19 @@ def test_a_change_of_level_is_no_growth() -> None:
     said = fourier_regression(load.rps, DAY, WEEKS)
     assert said.stepped
     assert abs(said.growth) < 0.01
+
+
+@pytest.mark.parametrize(("first", "days", "times"), [(40, 2, 0.3), (41, 1, 0.2), (20, 2, 0.3), (40, 2, 2.5)])
+def test_a_holiday_is_no_change_of_level(first: int, days: int, times: float) -> None:
+    """Nor is a rush: two days at the end are carried on for as long, and say nothing of the weeks after."""
+    load = made(Recipe(noise=0.05, day_noise=0.01), 42 + 14, seed=7)
+    known = load.rps[: 42 * DAY].copy()
+    known[first * DAY : (first + days) * DAY] *= times
+    said = fourier_regression(known, 14 * DAY, WEEKS)
+    assert not said.stepped
+    later = slice(7 * DAY, 14 * DAY)
+    expected = load.expected[42 * DAY :][later]
+    assert np.median(np.abs(said.rps(said.centre)[later] / expected - 1.0)) < 0.1
 
 
 def test_seasonal_naive_repeats_the_week_and_fills_gaps_from_the_week_before() -> None:

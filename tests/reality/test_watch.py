@@ -8,8 +8,7 @@ import pytest
 
 from bench.server import free_port
 from collectors.source import source_from
-from reality.watch.watch import Watched, bind, numbered, watch
-from reality.watch.webhook import webhook
+from reality.watch.watch import Watched, bind, numbered, watch, webhook
 from sharing.author import owner
 from sharing.bonds import Bonds
 from sharing.errors import InvalidEntry

@@ -74,7 +74,7 @@ def kept(library: Library) -> list[tuple[Version, ...]]:
 def test_nothing_is_written_past_the_check() -> None:
     """Only ``Library.writing`` does; a migration is of no user, whoever holds a link has no role, all may log out."""
     assert {source.path for source in sources() if source.package == "sharing" and writes(source.tree)} == {
-        "sharing/library/migrate.py",
+        "sharing/library/database.py",
         "sharing/links/holder.py",
         "sharing/library/logins.py",
         "sharing/library/store.py",
@@ -105,8 +105,8 @@ def test_every_write_asks_for_the_right_of_its_kind() -> None:
         },
         ("sharing/bonds/store.py", "bind"): "SAVE",
         ("sharing/bonds/store.py", "keep"): "SAVE",
-        ("sharing/bonds/calibrations.py", "accept"): "SAVE",
-        ("sharing/bonds/calibrations.py", "undo"): "SAVE",
+        ("sharing/bonds/store.py", "accept"): "SAVE",
+        ("sharing/bonds/store.py", "undo"): "SAVE",
         ("sharing/links/store.py", "make"): "SHARE",
         ("sharing/links/store.py", "revoke"): "REVOKE",
     }

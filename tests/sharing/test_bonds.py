@@ -11,7 +11,7 @@ from sharing.author import owner
 from sharing.bonds import Bonds, Calibrations, store
 from sharing.bonds.records import Finding, LearnedCalibration, SourcePlace
 from sharing.errors import InvalidEntry, NotAllowed, NotInLibrary, StillInUse
-from sharing.library.migrate import migrate
+from sharing.library.database import migrate
 from sharing.library.schema import BONDS, CALIBRATIONS, COMPARISONS
 from tests.sharing.test_library import draft
 

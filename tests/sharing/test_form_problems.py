@@ -5,9 +5,9 @@ from itertools import combinations
 
 import pytest
 
-from sharing.form.check import faults
 from sharing.form.presets import defaults
 from sharing.form.problems import FieldFault, in_short
+from sharing.form.read import faults
 
 BAD = {
     "isl": ("3.000", "abc", "", "-5"),

@@ -14,9 +14,11 @@ from hypothesis import strategies as st
 from sqlalchemy import text, update
 
 from bench.library_writers import prepare, torment
+from sharing.access.identity import login_of
 from sharing.author import owner
 from sharing.errors import InvalidEntry, NewerLibrary, NotInLibrary, UnreadableVersion
-from sharing.library import migrate
+from sharing.library import database
+from sharing.library.logins import end_login, ended_logins
 from sharing.library.records import Conflict, LibraryAction, Project, ScenarioDraft, ScenarioQuery, StoredFigures
 from sharing.library.schema import METADATA, REVISION, VERSIONS
 from sizing import Scenario
@@ -24,6 +26,8 @@ from tests.sizing.asking import raw
 from tests.sizing.random_scenarios import DEPLOYMENTS, LIMITS, MODELS
 
 ACME = Project(name="Chat", customer="Acme")
+
+CLAIMS = {"iss": "https://login.acme.com", "sub": "17", "iat": 1_790_000_000, "email": "ann@acme.com"}
 
 
 def scenario(name="case", rate=31.0, **sections):
@@ -189,7 +193,7 @@ def test_the_migrations_lead_to_the_tables(library, place, opened):
     opened(place)  # opening a library again changes nothing
     with library.database.reading() as connection:
         assert compare_metadata(MigrationContext.configure(connection), METADATA) == []
-    assert ScriptDirectory(str(migrate.STEPS)).get_current_head() == REVISION
+    assert ScriptDirectory(str(database.STEPS)).get_current_head() == REVISION
 
 
 def test_a_library_of_a_newer_version_is_refused(library, place, opened):
@@ -255,3 +259,23 @@ def test_any_scenario_comes_back_as_it_was(library, given, word, tags):
     kept = library.add(one, by=owner("ann"))
     assert library.version(kept.scenario_id).scenario() == given
     library.search(ScenarioQuery(text=word, tag=word, model=word, customer=word))
+
+
+def test_every_login_is_another_one() -> None:
+    changes = ({}, {"iat": 1_790_000_001}, {"sub": "18"}, {"iss": "https://x"}, {"sid": 1})
+    assert len({login_of({**CLAIMS, **change}) for change in changes}) == 5
+    assert login_of(CLAIMS) == login_of(CLAIMS | {"email": "another@acme.com"})
+
+
+def test_what_one_server_ends_another_knows(library, place, opened) -> None:
+    until = library.now() + timedelta(hours=1)
+    end_login(library, login_of(CLAIMS), until)
+    end_login(library, login_of(CLAIMS), until)
+    assert ended_logins(opened(place)) == {login_of(CLAIMS)}
+
+
+def test_what_would_have_ended_by_now_is_forgotten(library) -> None:
+    end_login(library, "a" * 64, library.now() + timedelta(seconds=5))
+    library.now.now += timedelta(minutes=1)
+    end_login(library, "b" * 64, library.now() + timedelta(hours=1))
+    assert ended_logins(library) == {"b" * 64}

@@ -9,7 +9,7 @@ from sqlalchemy import select, text, update
 from sharing.access import Actor, Role
 from sharing.author import owner
 from sharing.errors import InvalidEntry, LinkRefusal, LinkRefused, NotAllowed, NotInLibrary, UnreadableVersion
-from sharing.library.migrate import migrate
+from sharing.library.database import migrate
 from sharing.library.schema import LINKS
 from sharing.links import Holder, Links
 from sharing.links import holder as holding

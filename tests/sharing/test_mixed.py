@@ -2,10 +2,9 @@
 
 import pytest
 
-from sharing.form.check import faults
 from sharing.form.link import from_parameters, to_parameters
 from sharing.form.presets import defaults
-from sharing.form.read import to_scenario
+from sharing.form.read import faults, to_scenario
 from sharing.form.write import from_scenario
 from sharing.report.content import Facts, Released, Section, Table
 from sharing.report.mixed import mixed

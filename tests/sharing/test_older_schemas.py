@@ -17,8 +17,8 @@ from sharing.bonds import Bonds, Calibrations
 from sharing.bonds.records import SourcePlace
 from sharing.cli import main
 from sharing.errors import NewerLibrary
-from sharing.library import Library, migrate
-from sharing.library.database import Database
+from sharing.library import Library
+from sharing.library.database import STEPS, Database
 from sharing.library.logins import end_login, ended_logins
 from sharing.library.schema import REVISION, UtcTime
 from sharing.library.store import utc_now
@@ -29,14 +29,14 @@ from tests.sharing.test_bonds import AT, calibration
 from tests.sharing.test_library import draft
 from tests.sharing.test_links import PASSWORD, report
 
-OLDER = [step.revision for step in ScriptDirectory(str(migrate.STEPS)).walk_revisions() if step.revision != REVISION]
+OLDER = [step.revision for step in ScriptDirectory(str(STEPS)).walk_revisions() if step.revision != REVISION]
 
 
 def brought_to(place: str, revision: str) -> Library:
     """An empty library with the tables of an older version."""
     database = Database(place)
     config = Config()
-    config.set_main_option("script_location", str(migrate.STEPS).replace("%", "%%"))
+    config.set_main_option("script_location", str(STEPS).replace("%", "%%"))
     with database.writing() as connection:
         config.attributes["connection"] = connection
         command.upgrade(config, revision)
@@ -97,12 +97,12 @@ def test_there_are_older_schemas() -> None:
 
 def only_steps_to(revision: str, folder: Path, patch: pytest.MonkeyPatch) -> None:
     """From now on this is the version whose last schema was that."""
-    shutil.copytree(migrate.STEPS, folder)
+    shutil.copytree(STEPS, folder)
     for step in (folder / "versions").glob("v0*.py"):
         if step.name[1:5] > revision:
             step.unlink()
-    patch.setattr(migrate, "STEPS", folder)
-    patch.setattr(migrate, "REVISION", revision)
+    patch.setattr("sharing.library.database.STEPS", folder)
+    patch.setattr("sharing.library.database.REVISION", revision)
 
 
 @pytest.mark.parametrize("revision", OLDER[:2])

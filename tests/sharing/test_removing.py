@@ -7,7 +7,7 @@ from sqlalchemy import select
 
 from sharing.author import owner
 from sharing.errors import LinkRefusal, LinkRefused, NotInLibrary, StillInUse
-from sharing.library.migrate import migrate
+from sharing.library.database import migrate
 from sharing.library.records import Project, ScenarioQuery
 from sharing.library.schema import METADATA
 from sharing.links import Holder, Links

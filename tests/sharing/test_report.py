@@ -9,7 +9,7 @@ from typing import Any, get_args
 import pytest
 from pydantic import BaseModel
 
-from sharing.form.link import COST_CHOICES
+from sharing.form.cost_words import COST_CHOICES
 from sharing.form.presets import defaults, presets
 from sharing.form.read import to_scenario
 from sharing.report.addresses import cleared
@@ -18,9 +18,9 @@ from sharing.report.asked import limits_text
 from sharing.report.assumptions import CUSTOMER, assumptions
 from sharing.report.build import build_report
 from sharing.report.content import Chart, Facts, Paragraph, Released, Report, Table
-from sharing.report.flips import MOST_LOOKS, NEAR
 from sharing.report.names import titled
 from sharing.report.prices import as_released, at_list_prices, has_own_prices
+from sharing.report.sensitivity import MOST_LOOKS, NEAR
 from sharing.report.subject import subject_of
 from sizing.base.choices import Mode
 from sizing.base.format import count, ms, usd

@@ -2,8 +2,7 @@
 
 from sizing.base.units import MS_PER_S, S_PER_HOUR, S_PER_MINUTE
 from sizing.planning.answered import Answer
-from sizing.replay.planned_deployment import planned
-from sizing.replay.simulate import simulate
+from sizing.replay.simulate import planned, simulate
 from sizing.replay.what_if import WhatIf
 from sizing.scenario.schema import Scenario
 

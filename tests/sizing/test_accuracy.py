@@ -131,6 +131,17 @@ def test_closed_loops_beyond_the_limit_that_the_run_was_started_with_are_not_com
     assert [table.mode for table in targets(efficiencies(), open_loops)] == ["fixed_rate"]
 
 
+def test_runs_that_look_for_requests_now_and_then_tell_no_time_before_the_engine(library):
+    """Published launches of SGLang on the B200: one look in 10 or 30 steps. Steps and rates of them count as any."""
+    closed = next(table for table in library if table.mode == "fixed_concurrency")
+    late = closed.cells["notes"].str.contains("--scheduler-recv-interval").to_numpy()
+    assert late.sum() > 200
+    assert not np.isfinite(closed.median_first_token[late]).any()
+    assert not np.isfinite(closed.observed["ttft"][late]).any()
+    assert np.isfinite(closed.observed["itl"][late]).all()
+    assert np.isfinite(closed.median_first_token[~late]).sum() > 1_000
+
+
 def test_every_protocol_scheme_and_target_is_reported():
     assert {r["mode"] for r in FIGURES["errors"]} == set(MODES)
     assert {r["scheme"] for r in FIGURES["errors"]} == {"fit", "model", "gpu", "configuration", "source", "unseen"}

@@ -69,8 +69,6 @@ NOTICEABLE = 0.08
 """Part of the planned percentile that a cause must change before it has to be named."""
 
 
-SEEN_AS = {"ttft_ms": ("ttft_ms",), "tpot_ms": ("tpot_ms", "itl_ms"), "e2e_ms": ("e2e_ms",)}
-"""What an engine may show of a latency: some have single gaps alone, whose percentiles are no requests'."""
 NEAR_TIE = 0.1
 """Part of the gap by which two causes must differ before one of them is the larger: their shares are as uncertain."""
 
@@ -90,7 +88,7 @@ def scored(one: Case, *, prometheus: bool = False) -> Score:
     if largest:
         right = said.main_cause == largest
         near = right or abs(shares.get(str(said.main_cause), 0.0)) >= abs(shares[largest]) - NEAR_TIE * abs(gap)
-        split = next((s for s in said.splits if s.quantity in SEEN_AS[quantity]), None)
+        split = next((s for s in said.splits if s.quantity == quantity), None)
         mine = next((c for c in split.causes if c.cause == largest), None) if split else None
         if split and mine and split.measured_ms is not None and split.planned_ms is not None:
             own_gap = split.measured_ms - split.planned_ms

@@ -1,7 +1,24 @@
+from pathlib import Path
+
+import pytest
+
 from sizing.base.format import counted, requests_per_s, tokens_per_s, with_noun
 from sizing.decision.text import shown
 from tests.inert import ADDRESSES, live
 from ui.format import as_markdown, listed, unbroken, unbroken_percent
+from ui.inputs.trace import plain_name
+
+NAMES = [
+    "../../etc/passwd.csv",
+    "..",
+    ".",
+    "",
+    "/",
+    "a\0b.csv",
+    "x" * 300 + ".parquet",
+    "\U0001f600" * 300 + ".csv",
+    "a\nb.gz",
+]
 
 
 def test_two_prices_in_a_sentence_are_not_a_formula() -> None:
@@ -62,3 +79,16 @@ def test_no_line_of_a_sentence_ends_between_a_number_and_its_unit() -> None:
     assert shown == kept + f"36 of 40{space}GPUs, 40 x H100 80GB"
     others = "8 seconds, 2 GPU-hours, page 3 sorted, 5 MB/second"
     assert as_markdown(others) == others
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_file_may_be_called_anything(tmp_path: Path, name: str) -> None:
+    path = tmp_path / plain_name(name)
+    path.write_bytes(b"content")
+    assert path.parent == tmp_path
+    assert [file.read_bytes() for file in tmp_path.iterdir()] == [b"content"]
+    assert path.suffix == Path(name).suffix or "." not in Path(name).name.lstrip(".")
+
+
+def test_a_usual_name_stays() -> None:
+    assert plain_name("Azure trace (2024).csv.gz") == "Azure trace (2024).csv.gz"

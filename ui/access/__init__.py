@@ -3,17 +3,3 @@
 from ui.access.account import draw_account, draw_open_to_everybody, is_owners_machine
 from ui.access.door import draw_door
 from ui.access.session import OPEN_TO_ALL, Standing, actor, allowed, may_open, note_who, standing
-
-__all__ = [
-    "OPEN_TO_ALL",
-    "Standing",
-    "actor",
-    "allowed",
-    "draw_account",
-    "draw_door",
-    "draw_open_to_everybody",
-    "is_owners_machine",
-    "may_open",
-    "note_who",
-    "standing",
-]

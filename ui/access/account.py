@@ -4,7 +4,7 @@ import streamlit as st
 
 from ui.access.remembered import return_to_address
 from ui.access.session import Standing, end, who
-from ui.gate.names import called, is_local
+from ui.gate.serving import called, is_local
 
 
 def draw_account() -> None:

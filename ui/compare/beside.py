@@ -1,17 +1,24 @@
-"""What the scenario is compared with: columns of it, each named and found again by its words in the address."""
+"""What the scenario is compared with: columns of it, each named and found again by its words, or put together."""
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import streamlit as st
 
-from sizing.decision.columns import columns
+from sharing.form.choices import labels
+from sharing.form.read import OWN_GPU
+from sharing.library.records import Version
+from sizing.decision.columns import ComparisonColumn, columns
 from sizing.decision.comparison import MOST_COMPARED, Comparison, compare
 from sizing.decision.keep_text import odd_sentence
 from sizing.decision.odd import odd_formats
 from sizing.scenario.schema import Scenario
 from ui import state
-from ui.compare.column_text import column_of, column_text, near_columns
+from ui.compare.column_text import FIELDS, KEPT, column_of, column_text, near_columns
+from ui.library import library, refused
+from ui.shell import draw_problems
 from ui.shell.notes import draw_wrong_in_link
 from ui.size.what_if import answers_for
 from ui.state import FormAnswer, answer_of
@@ -24,6 +31,18 @@ UNNAMED = "This scenario"
 """What a scenario without a name is called beside its columns."""
 
 _kept = st.cache_resource(max_entries=64, ttl="6h", show_spinner=False)
+
+LOADS = (0.5, 1.0, 1.5, 2.0, 3.0, 5.0, 10.0)
+"""Times the load of the scenario that a column can have."""
+
+_TITLES = {"location": "Place", "gpu": "GPU", "precision": "Weight format", "engine": "Engine"}
+_AS_IT_IS, _PROBLEM = "As on Size", "column_problem"
+_OF_ITS_OWN = ("gpu", "precision", "engine")
+
+IDS = "compared_with_kept"
+"""Session key: ids of the library that are offered on Compare."""
+_IN_ADDRESS = "Scenario {}"
+_MOST_DIGITS = 9
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -156,3 +175,102 @@ def keeping_hardware(chosen: Sequence[Offered]) -> tuple[int, ...]:
 def named_scenarios(chosen: Sequence[Offered]) -> tuple[tuple[str, str], ...]:
     """Their names with their scenarios, in the order they were chosen."""
     return tuple((one.name, one.scenario.model_dump_json()) for one in chosen)
+
+
+def draw_adding() -> None:
+    """The fields of a column behind a click, and what is wrong with them below it."""
+    with st.popover("Put a column together", icon=":material/add_column_right:"):
+        kept = st.toggle(
+            "The plan's own hardware",
+            key="column_kept",
+            help="Its GPU, engine, formats and layout, of which more or fewer may be needed at another place or load.",
+        )
+        for name in FIELDS:
+            _choice(name, disabled=kept and name in _OF_ITS_OWN)
+        st.select_slider(
+            "Times the load",
+            LOADS,
+            value=1.0,
+            key="column_load",
+            format_func=lambda factor: f"{factor:g} x",
+            help="Of the scenario.",
+        )
+        st.button("Add the column", key="column_add", on_click=_add, icon=":material/add:", type="primary")
+        if problem := st.session_state.get(_PROBLEM):
+            draw_problems([problem])
+
+
+def _choice(name: str, *, disabled: bool) -> None:
+    options = {"": _AS_IT_IS} | {one: text for one, text in labels(FIELDS[name]).items() if one != OWN_GPU}
+    st.selectbox(
+        _TITLES[name],
+        list(options),
+        key=f"column_{name}",
+        format_func=options.__getitem__,
+        disabled=disabled,
+        help=f"“{_AS_IT_IS}” leaves what the form says.",
+    )
+
+
+def _add() -> None:
+    """Put the column beside the others; what is wrong with that stays to be said."""
+    kept = bool(st.session_state["column_kept"])
+    given: dict[str, Any] = {name: st.session_state[f"column_{name}"] for name in FIELDS}
+    column = ComparisonColumn(
+        location=given["location"] or None,
+        **{name: "" if kept else given[name] for name in _OF_ITS_OWN},
+        keep_hardware=kept,
+        load=float(st.session_state["column_load"]),
+    )
+    text, beside = column_text(column), list(st.session_state[KEY])
+    st.session_state[_PROBLEM] = _problem(text, beside)
+    if not st.session_state[_PROBLEM]:
+        st.session_state[OWN] = (*st.session_state.get(OWN, ()), text)
+        st.session_state[KEY] = [*beside, text]
+
+
+def _problem(text: str, beside: list[str]) -> str:
+    if text in ("", KEPT):
+        return "Nothing differs from the scenario: choose a place, GPU, weight format, engine or load."
+    if text in beside:
+        return f"The column “{text}” is there already."
+    if len(beside) >= MOST:
+        return f"{MOST} columns stand beside the scenario already: remove one first."
+    return ""
+
+
+def choose_kept(ids: Sequence[int]) -> None:
+    """Have Compare put these beside the scenario in the form."""
+    st.session_state[IDS] = tuple(ids[:MOST])
+    st.session_state[KEY] = [_word(scenario_id) for scenario_id in ids[:MOST]]
+
+
+def kept_scenarios() -> list[Offered]:
+    """Those that were chosen or stand in the address, as they are now; what the library refuses is said."""
+    offered: list[Offered] = []
+    for scenario_id in _ids():
+        with refused():
+            offered.append(_offered(library().version(scenario_id)))
+    return offered
+
+
+def _offered(version: Version) -> Offered:
+    number, scenario = version.scenario_id, version.scenario()
+    name = f"{number}: {scenario.name}"
+    return Offered(
+        word=_word(number), name=name, in_address=_IN_ADDRESS.format(number), scenario=scenario, from_library=True
+    )
+
+
+def _word(scenario_id: int) -> str:
+    return f"library-{scenario_id}"
+
+
+def _ids() -> list[int]:
+    """The scenarios of the session, then of the address; at most as many as fit beside a scenario."""
+    pattern = re.compile(_IN_ADDRESS.format(rf"([1-9]\d{{0,{_MOST_DIGITS - 1}}})"))
+    named = (pattern.fullmatch(text) for text in st.query_params.get_all(KEY))
+    ids: list[int] = [*st.session_state.get(IDS, ()), *(int(match[1]) for match in named if match)]
+    chosen = tuple(dict.fromkeys(ids))
+    st.session_state[IDS] = chosen[-MOST:]
+    return list(chosen[-MOST:])

@@ -1,7 +1,4 @@
-"""Ways to optimise the scenario: every weight format side by side, and every lever moved alone.
-
-How far the levers are moved are what-ifs that the session keeps.
-"""
+"""Ways to optimise the scenario: every weight format side by side, every lever moved alone, NIM beside open source."""
 
 import pandas as pd
 import streamlit as st
@@ -12,12 +9,14 @@ from sizing.base.errors import SizingError
 from sizing.catalog import models
 from sizing.catalog.derived import smaller_versions
 from sizing.catalog.model import Model
-from sizing.decision.added_up import formats_added_up, levers_added_up
+from sizing.decision.added_up import formats_added_up, levers_added_up, nim_added_up
 from sizing.decision.formats import Formats, formats
 from sizing.decision.keep_text import odd_sentence
 from sizing.decision.keys import with_values
 from sizing.decision.lever_changes import LeverSettings, default_settings, next_smaller, pruned_size_b
 from sizing.decision.levers import LeverRow, levers
+from sizing.decision.nim import NimComparison, nim_beside_open_source
+from sizing.decision.nim_text import nim_sentences
 from sizing.decision.odd import odd_formats
 from sizing.decision.outcome import Answers, Outcome
 from sizing.mixed.text import of_one_fleet
@@ -32,10 +31,12 @@ from ui.figures.optimisation import (
     formats_table,
     levers_named,
     levers_table,
+    nim_facts_table,
+    nim_table,
     published_table,
 )
-from ui.format import bullets
-from ui.shell import draw_chart, draw_choice, draw_csv, draw_number, draw_problems, draw_table, draw_wrapped
+from ui.format import as_markdown, bullets
+from ui.shell import draw_chart, draw_choice, draw_csv, draw_number, draw_problems, draw_rows, draw_table, draw_wrapped
 from ui.size.what_if import answers_for
 
 ON = {"same": "GPU of the plan", "any": "Any that the scenario allows"}
@@ -232,3 +233,29 @@ def _size(model: Model) -> float:
         kept="session",
         help="Of a dense model with the same layers and heads, narrower.",
     )
+
+
+@st.cache_resource(max_entries=32, ttl="6h", show_spinner=False)
+def nim_of(scenario_json: str) -> NimComparison:
+    """The scenario with either. Raises InvalidScenario."""
+    return nim_beside_open_source(Scenario.model_validate_json(scenario_json), answers_for(scenario_json))
+
+
+def draw_nim(key: str, currency: Currency) -> None:
+    """What both need and cost, which profiles there are, and what is told of both."""
+    try:
+        with st.spinner("Planning with NIM and without"):
+            compared = nim_added_up(currency.converted(nim_of(key)))
+    except SizingError as error:
+        draw_problems([str(error)])
+        return
+    for sentence in nim_sentences(compared, currency.in_full):
+        st.markdown(as_markdown(sentence))
+    scenario = Scenario.model_validate_json(key)
+    if of_one := of_one_fleet(scenario):
+        st.caption(of_one)
+    table = nim_table(compared, currency, f"p{scenario.limits.percentile:g} ")
+    if not table.empty:
+        draw_rows(table, key="nim_rows", alt="NIM and the engine inside it")
+        draw_csv(table, key="nim", what="NIM beside open source")
+    draw_wrapped(nim_facts_table(compared), alt="What is told of NIM and of open source")

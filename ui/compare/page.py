@@ -11,22 +11,21 @@ from sizing.decision.comparison import Comparison, Difference
 from sizing.decision.keep_hardware import says_hardware
 from sizing.decision.text import driver_sentence, undercut_sentence
 from ui import state
-from ui.compare.adding import draw_adding
 from ui.compare.beside import (
     UNNAMED,
     Offered,
     chosen_columns,
     compared,
+    draw_adding,
     draw_choice_of_columns,
     every_column,
     keeping_hardware,
+    kept_scenarios,
     named,
     named_scenarios,
     odd_ones,
 )
-from ui.compare.kept import kept_scenarios
-from ui.compare.nim import draw_nim
-from ui.compare.optimisation import draw_formats, draw_levers
+from ui.compare.optimisation import draw_formats, draw_levers, draw_nim
 from ui.currency import Currency
 from ui.figures.comparison import (
     answers_table,

@@ -7,10 +7,9 @@ from typing import Any
 import streamlit as st
 
 from sizing.decision.flips import Flip, flips
-from sizing.decision.heat_map import TwoInputs, two_inputs
 from sizing.decision.outcome import Answers, Progress
 from sizing.decision.promises import Promise, promises
-from sizing.decision.tornado import Tornado, tornado
+from sizing.decision.tornado import Tornado, TwoInputs, tornado, two_inputs
 from sizing.economics.cost import cost
 from sizing.economics.curves import OverLoad, over_load, over_months
 from sizing.economics.mix import ways_of_answer

@@ -7,7 +7,7 @@ from datetime import date
 import pandas as pd
 import streamlit as st
 
-from collectors.prices import hunt
+from collectors.prices import offers
 from collectors.prices.offers import Fetch, NoOffersReason, Offer, ProviderOffers, offers_of
 from sharing.form.problems import sentence
 from sizing.base.errors import SizingError
@@ -72,7 +72,7 @@ def draw_live_prices(gpu_id: str, scenario: Scenario, currency: Currency, fetch:
         help="Asks providers over the network, on this click only. Nothing of the scenario is sent.",
     ):
         with st.spinner("Asking providers"):
-            answer = offers_of(names, fetch or hunt.fetch, providers=hunt.PROVIDERS, within_s=WITHIN_S)
+            answer = offers_of(names, fetch or offers.fetch, providers=offers.PROVIDERS, within_s=WITHIN_S)
         st.session_state[_LAST] = _after(_of(gpu_id), gpu_id, answer)
     if (seen := _of(gpu_id)) is not None:
         _draw(seen, currency)

@@ -14,8 +14,7 @@ from sizing.steps.efficiency import REFERENCE_YEAR
 from ui import state
 from ui.explore import computed
 from ui.explore.controls import draw_controls
-from ui.figures.frontier import build_frontier, frontier_alt_text
-from ui.figures.frontier_tables import frontier_table, measured_table
+from ui.figures.frontier import build_frontier, frontier_alt_text, frontier_table, measured_table
 from ui.shell import CONFIG, draw_table, make_room_for_legend
 from ui.state import FormAnswer
 

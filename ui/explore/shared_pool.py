@@ -15,7 +15,7 @@ from sizing.scenario.schema import RATES, Scenario
 from ui.explore import computed
 from ui.format import as_markdown, known
 from ui.shell import draw_choice, draw_problems
-from ui.size.origin import ESTIMATES
+from ui.size.above import ESTIMATES
 from ui.state import FormAnswer
 
 THIS = "this"

@@ -3,16 +3,28 @@
 from collections.abc import Collection, Sequence
 from typing import Any
 
+import pandas as pd
 import plotly.graph_objects as go
 
-from sizing.base.format import counted, significant
+from sizing.base.format import counted, rounded, significant
 from sizing.catalog.engines import engines
 from sizing.catalog.precisions import precisions
+from sizing.evidence.sources import source_day, source_url
 from sizing.explore.frontier import FrontierCurve, OperatingPoints
 from sizing.explore.measured_points import MeasuredPoint
 from ui.figures.frontier_axes import AXES, allowed_label, allowed_region, percentile_of, scale, value_of
-from ui.figures.frontier_marks import coordinates, measured_points, own_points, planned_point, point_text, range_outline
+from ui.figures.frontier_marks import (
+    coordinates,
+    measured_points,
+    own_points,
+    planned_point,
+    point_text,
+    range_end,
+    range_outline,
+    source_of,
+)
 from ui.figures.template import DASHES, NEUTRAL, Look, alpha, axis, hardware_look, layout, message
+from ui.format import known
 
 _NOTHING = "Nothing fits, or no price or power is known: there is no point to show."
 _BEYOND = 0.35
@@ -198,3 +210,57 @@ def _keys(shown: OperatingPoints, measured: bool, ranged: bool, *, dark: bool) -
             }
         )
     return keys
+
+
+def frontier_table(shown: OperatingPoints) -> pd.DataFrame:
+    """Every point of every curve, by GPU and growing x; the range is that of the quantity that is drawn upwards."""
+    p, up = percentile_of(shown), AXES[shown.y].title
+    rows = [
+        {
+            "GPU": curve.gpu_name,
+            "Deployment": point.configuration,
+            "Within the limits": point.feasible,
+            "Best of all": point.best,
+            "Requests in flight": rounded(point.concurrency),
+            "Requests/s of one (decode) instance": rounded(point.rps),
+            "Output tokens/s per user": rounded(point.expected.tokens_per_s_per_user),
+            f"{p} TTFT (ms)": rounded(point.expected.ttft_ms),
+            f"{p} ITL (ms)": rounded(point.expected.itl_ms),
+            f"{p} E2E (ms)": rounded(point.expected.e2e_ms),
+            AXES["output_tokens_per_s_per_gpu"].title: rounded(point.expected.output_tokens_per_s_per_gpu),
+            AXES["usd_per_million_output_tokens"].title: known(point.expected.usd_per_million_output_tokens),
+            AXES["usd_per_million_output_tokens_at_full_load"].title: known(
+                point.expected.usd_per_million_output_tokens_at_full_load
+            ),
+            AXES["output_tokens_per_s_per_kw"].title: known(point.expected.output_tokens_per_s_per_kw),
+            f"{up}, 80 % from": range_end(point, shown.y, min),
+            f"{up}, 80 % to": range_end(point, shown.y, max),
+        }
+        for curve in shown.curves
+        for point in (*curve.points, *curve.beyond)
+    ]
+    return pd.DataFrame(rows)
+
+
+def measured_table(measured: Sequence[MeasuredPoint]) -> pd.DataFrame:
+    """The measurements with their sources."""
+    return pd.DataFrame(
+        [
+            {
+                "Measured": m.configuration,
+                "Model": m.model,
+                "Prompt (tokens)": round(m.input_tokens),
+                "Output (tokens)": round(m.output_tokens),
+                "Requests in flight": m.concurrency,
+                "Output tokens/s per user": rounded(m.tokens_per_s_per_user),
+                "Mean TTFT (ms)": known(m.ttft_ms),
+                "Output tokens/s per GPU": rounded(m.output_tokens_per_s_per_gpu),
+                "Distance": rounded(m.distance, 2),
+                "Source": source_of(m),
+                "Link": source_url(m.source_link),
+                "Date": source_day(m.source_date),
+                "Engine of (year)": round(m.software_year, 1),
+            }
+            for m in measured
+        ]
+    )

@@ -7,7 +7,7 @@ import plotly.graph_objects as go
 
 from sizing.base.format import MemoryUnit, memory, memory_unit, percent, significant
 from sizing.base.result import Plan
-from sizing.planning.memory_parts import MemoryPart, memory_parts, prefill_memory_parts
+from sizing.planning.explain_memory import MemoryPart, memory_parts, prefill_memory_parts
 from ui.figures.template import INK, NEUTRAL, alpha, axis, layout, message, palette, text_on
 
 _NOTHING = "No deployment fits, so there is no memory to show."

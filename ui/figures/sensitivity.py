@@ -8,11 +8,10 @@ import plotly.graph_objects as go
 
 from sizing.base.format import large
 from sizing.decision.flips import Flip
-from sizing.decision.heat_map import TwoInputs
 from sizing.decision.outcome import Outcome
 from sizing.decision.promises import Promise
 from sizing.decision.text import GPU_CHANGE, gpu_change, in_words, name_of, shown, unit_of
-from sizing.decision.tornado import Bar, Tornado, counted, swing
+from sizing.decision.tornado import Bar, Tornado, TwoInputs, counted, swing
 from ui.currency import DOLLARS, Currency
 from ui.figures.template import INK, axis, layout, message, palette
 from ui.format import known

@@ -5,23 +5,27 @@ itself, lets so many sessions in at a time, closes uploads to whoever stands bef
 headers of :mod:`ui.gate.headers`.
 """
 
+import hashlib
 import ipaddress
 import logging
-from collections.abc import Mapping
+import re
+from base64 import b64encode
+from collections.abc import Iterable, Mapping
 from http import HTTPStatus
+from pathlib import Path
 from typing import Any
 
+import streamlit
 import streamlit as st
+from google.protobuf.message import DecodeError  # type: ignore[import-untyped]
 from starlette.datastructures import Headers
 from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from streamlit.proto.BackMsg_pb2 import BackMsg
 from streamlit.runtime import Runtime, exists, get_instance
 from streamlit.runtime.stats import ACTIVE_SESSIONS_FAMILY, GaugeStat
 
-from ui.gate.first_run import whole_at_first
-from ui.gate.headers import secured
-from ui.gate.names import is_allowed
-from ui.gate.serving import ServerSetup
+from ui.gate.serving import ServerSetup, is_allowed
 from ui.gate.sessions import OpenSockets, address_of, asks_for_a_page, opens_a_session
 from ui.gate.uploads import UploadRefused, Uploads, kept_bytes, session_of
 from ui.observed.figures import PATH, REFUSED, exposed
@@ -35,6 +39,8 @@ FORWARDED = ("forwarded", "x-forwarded-for", "x-forwarded-host", "x-real-ip")
 
 _LOG = logging.getLogger(__name__)
 _in_place = False
+
+Header = tuple[bytes, bytes]
 
 
 def is_passed_by() -> bool:
@@ -163,3 +169,102 @@ def _of_this_site(headers: Headers, host: str) -> bool:
     """
     origin = headers.get("origin")
     return origin is None or origin.partition("://")[2] == host
+
+
+def whole_at_first(receive: Receive) -> Receive:
+    """The messages of a session's web socket, the first that asks for a run without the part that it asks for."""
+    is_first = True
+
+    async def received() -> Message:
+        nonlocal is_first
+        message = await receive()
+        if is_first and message["type"] == "websocket.receive" and message.get("bytes"):
+            asking = _run_of(message["bytes"])
+            if asking is not None:
+                is_first = False
+                if asking.rerun_script.fragment_id:
+                    message = {**message, "bytes": _whole(asking)}
+        return message
+
+    return received
+
+
+def _run_of(sent: bytes) -> BackMsg | None:
+    """A message that asks for a run; None for any other, which is for Streamlit to refuse or answer."""
+    try:
+        asking = BackMsg.FromString(sent)
+    except DecodeError:
+        return None
+    return asking if asking.WhichOneof("type") == "rerun_script" else None
+
+
+def _whole(asking: BackMsg) -> bytes:
+    asking.rerun_script.ClearField("fragment_id")
+    asking.rerun_script.ClearField("is_auto_rerun")
+    return bytes(asking.SerializeToString())
+
+
+def _own_scripts() -> str:
+    """The scripts that stand within Streamlit's page, by what they are: any other within a page is not run."""
+    page = (Path(streamlit.__file__).parent / "static" / "index.html").read_bytes()
+    digests = (hashlib.sha256(text).digest() for text in re.findall(rb"<script>(.*?)</script>", page, re.DOTALL))
+    return " ".join(f"'sha256-{b64encode(digest).decode()}'" for digest in digests)
+
+
+_POLICY: Mapping[str, str] = {
+    "default-src": "'self'",
+    # Streamlit's components come as text that its page makes modules of.
+    "script-src": f"'self' 'wasm-unsafe-eval' blob: {_own_scripts()}".strip(),
+    "style-src": "'self' 'unsafe-inline'",
+    "img-src": "'self' data: blob:",
+    "font-src": "'self' data:",
+    "connect-src": "'self' data: blob:",
+    "worker-src": "'self' blob:",
+    "media-src": "'self' data: blob:",
+    "frame-src": "'self'",
+    "frame-ancestors": "'none'",
+    "base-uri": "'self'",
+    "form-action": "'self'",
+    "object-src": "'none'",
+}
+"""Content-Security-Policy: nothing is loaded from, sent to, or framed by another site."""
+
+SECURITY: tuple[Header, ...] = (
+    (b"content-security-policy", "; ".join(f"{key} {value}" for key, value in _POLICY.items()).encode()),
+    (b"x-frame-options", b"DENY"),
+    (b"x-content-type-options", b"nosniff"),
+    (b"referrer-policy", b"no-referrer"),  # a frozen link's token stands in its address
+    (b"cross-origin-opener-policy", b"same-origin"),
+    (b"cross-origin-resource-policy", b"same-origin"),
+    (b"permissions-policy", b"camera=(), geolocation=(), microphone=(), payment=(), usb=()"),
+)
+
+_LOGIN = b"_streamlit_user"
+"""How the names of Streamlit's cookies of a login begin."""
+
+
+def secured(headers: Iterable[Header], *, secure: bool, login_s: int) -> list[Header]:
+    """The headers of an answer with ours; cookies for TLS alone where the server is reached by it, and those of a login
+    no longer than ``login_s`` seconds."""
+    ours = {name for name, _ in SECURITY}
+    kept = [
+        (name, _cookie(value, secure, login_s) if name.lower() == b"set-cookie" else value)
+        for name, value in headers
+        if name.lower() not in ours
+    ]
+    return [*kept, *SECURITY]
+
+
+def _cookie(value: bytes, secure: bool, login_s: int) -> bytes:
+    name, *attributes = (part.strip() for part in value.split(b";"))
+    if name.startswith(_LOGIN):
+        attributes = [_shortened(one, login_s) for one in attributes]
+    if secure and b"secure" not in {one.lower() for one in attributes}:
+        attributes.append(b"Secure")
+    return b"; ".join([name, *attributes])
+
+
+def _shortened(attribute: bytes, login_s: int) -> bytes:
+    key, _, seconds = attribute.partition(b"=")
+    longer = key.lower() == b"max-age" and seconds.isdigit() and int(seconds) > login_s
+    return b"Max-Age=%d" % login_s if longer else attribute

@@ -1,5 +1,7 @@
 """How this server is set up, as the gate has to know it; and the refusal to start carelessly."""
 
+import ipaddress
+from collections.abc import Collection
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -11,7 +13,6 @@ from sharing.access import LOCAL_NAMES
 from sharing.access.rules import file_of_rules, read_rules
 from sharing.errors import InvalidRules
 from sharing.settings import InvalidSettings, Settings, read_settings
-from ui.gate.names import is_local
 
 LOGIN_S = 24 * 3600
 """How long a browser keeps a login at most where the rules give no ``session_minutes``. Chosen: a day of work;
@@ -74,3 +75,29 @@ def _refuse_carelessness(address: str, settings: Settings) -> None:
             f"{others[0]} can be reached by others, and nobody has to log in: whoever reaches it would see, change and "
             "delete everything. Ask for a login (docs/ACCESS.md), or set SIZING_WITHOUT_LOGIN=yes."
         )
+
+
+def is_local(name: str) -> bool:
+    """Whether a name or an address is this machine's alone."""
+    try:
+        return ipaddress.ip_address(name).is_loopback
+    except ValueError:
+        return name.casefold() == "localhost"
+
+
+def called(host: str) -> str | None:
+    """The name in a Host header, in small letters; None for a header that is none."""
+    try:
+        parts = urlsplit(f"//{host}")
+        _ = parts.port  # a number within its range
+    except ValueError:
+        return None
+    plain = not (parts.username or parts.password or parts.path or parts.query or parts.fragment or "@" in host)
+    return parts.hostname.rstrip(".") or None if plain and parts.hostname else None
+
+
+def is_allowed(host: str, names: Collection[str], own_address: str) -> bool:
+    """Whether a Host header names this server: one of its names, or the address at which the request arrived, which
+    no page of another site can have as its name."""
+    name = called(host)
+    return name is not None and (name in names or name == own_address)

@@ -16,13 +16,22 @@ from sizing.scenario.schema import Scenario
 from ui import shell, state
 from ui.access import allowed
 from ui.format import as_markdown
+from ui.inputs.given import draw_given
 from ui.library import library, open_in_size, refused
+from ui.work.computing import Have
 
 _MOST_RECENT = 4
 """Scenarios that are offered again: as many as cards stand in a row."""
 
 SECTIONS = {"use case": "Start from a use case", "worked example": "Or from a worked example with a benchmark"}
 """Kind of preset and the heading of its cards."""
+
+GIVEN: tuple[tuple[Have, str, str], ...] = (
+    ("systems", "Servers you own", ":material/dns:"),
+    ("usd", "A monthly budget", ":material/payments:"),
+    ("kw", "A power limit", ":material/bolt:"),
+)
+"""What a plan may begin with, how it is called here, and its icon."""
 
 
 def draw() -> None:
@@ -40,6 +49,7 @@ def draw() -> None:
         with st.grid(4, min_column_width=220):
             for preset in (p for p in presets().values() if p.kind == kind):
                 _card(preset)
+    _given()
     st.subheader("What a plan answers", anchor=False)
     st.markdown(
         "- **How many**: GPUs, instances and whole systems, with the range that 80 % of such estimates fall in.\n"
@@ -70,6 +80,15 @@ def _recent() -> None:
                 ):
                     open_in_size(library().version(entry.id), entry.version)
             st.page_link("pages/scenarios.py", label="All scenarios", icon=":material/inventory_2:")
+
+
+def _given() -> None:
+    """The question the other way round, for who has hardware or money already."""
+    st.subheader("Or from what you have", anchor=False)
+    st.markdown("How much of the scenario on Size do your servers, your budget or your power serve?")
+    with st.container(horizontal=True, gap="medium"):
+        for have, title, icon in GIVEN:
+            draw_given(title, have, key=f"given_{have}", icon=icon, help="Opens Explore with the scenario on Size.")
 
 
 def _sources() -> None:

@@ -6,18 +6,3 @@ from ui.library.bond import draw_bond, open_in_size, open_with_source
 from ui.library.connection import links, refused
 from ui.library.opening import KEPT, draw_not_held, open_document, open_version
 from ui.library.share import draw_share_of
-
-__all__ = [
-    "KEPT",
-    "draw_bar",
-    "draw_bond",
-    "draw_not_held",
-    "draw_share_of",
-    "library",
-    "links",
-    "open_document",
-    "open_in_size",
-    "open_version",
-    "open_with_source",
-    "refused",
-]

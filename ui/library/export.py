@@ -1,5 +1,6 @@
 """Export, beside Save: a report of what is on the page as a file, built when it is asked for."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
@@ -12,19 +13,25 @@ from sharing.errors import SharingError
 from sharing.formats import FORMATS
 from sharing.library.records import NAME_LENGTH
 from sharing.report.content import Released
+from sharing.report.prices import has_own_prices
 from sizing.base.errors import SizingError
 from sizing.decision.outcome import Answers
 from sizing.scenario.schema import Scenario
 from ui import state
 from ui.access import actor
 from ui.currency import Currency
-from ui.library.manifests import draw_manifests
-from ui.library.released import PRICES, offered
-from ui.shell import chosen_currency, draw_problems, progress_bar, refreshed
+from ui.library.exported import exported
+from ui.shell import chosen_currency, draw_download, draw_problems, progress_bar, refreshed
 from ui.state import FormAnswer
 
 _PLANNING = "Planning what moves the answer"
 _BUILT, _PROBLEM, _ANSWERS = "export_built", "export_problem", "export_answers"
+
+PRICES: Mapping[Released, str] = {
+    Released.NOTHING: "No prices",
+    Released.LIST_PRICES: "List prices",
+    Released.OWN_PRICES: "My own prices",
+}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -192,3 +199,32 @@ def _answers(scenario: str) -> Answers:
     if kept is None or kept[0] != scenario:
         kept = st.session_state[_ANSWERS] = (scenario, Answers())
     return kept[1]
+
+
+def offered(scenario: Scenario) -> list[Released]:
+    """What can be chosen: own prices only where there are some."""
+    own = has_own_prices(scenario)
+    return [kind for kind in PRICES if own or kind is not Released.OWN_PRICES]
+
+
+def draw_manifests(answer: FormAnswer, *, key: str = "get_manifests") -> None:
+    """A button that makes and downloads them; none where the plan deploys nothing."""
+    if answer.plan.deployment is None:
+        return
+    draw_download(
+        "Manifests (zip)",
+        exported("manifests", lambda: manifests_zip(answer)),
+        f"{file_stem(answer.scenario.name)}-manifests.zip",
+        "application/zip",
+        key=key,
+        icon="deployed_code",
+        help="Kubernetes, Helm, KServe, llm-d, Dynamo, Compose, alerts, dashboard, benchmarks: with the arguments that "
+        "the plan assumed; README.md in it says what was left out and why. No prices are in it.",
+    )
+
+
+def manifests_zip(answer: FormAnswer) -> bytes:
+    """All files of the plan; the same answer makes the same bytes."""
+    from sharing.manifests import manifests, zipped
+
+    return zipped(manifests(answer))

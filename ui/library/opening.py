@@ -5,7 +5,7 @@ from typing import Any
 
 import streamlit as st
 
-from sharing.form.held import keys_not_held
+from sharing.form.left_behind import keys_not_held
 from sharing.form.write import from_scenario
 from sharing.library.records import ScenarioDraft, Version
 from sizing.scenario.model_asked import ModelConfig

@@ -16,8 +16,8 @@ from ui.access import actor, allowed
 from ui.database import library
 from ui.format import as_markdown
 from ui.library.connection import links, refused
+from ui.library.export import PRICES, offered
 from ui.library.opening import KEPT, OpenedVersion
-from ui.library.released import PRICES, offered
 from ui.library.save import draw_saved, save
 from ui.shell import draw_problems, progress_bar
 

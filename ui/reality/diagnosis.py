@@ -58,9 +58,10 @@ def draw_diagnosis(
     learned: Accepted | None,
     *,
     every_s: float,
+    compared_as: str,
 ) -> None:
     """What is concluded of the window, or that it is being read; read as often as the comparison beside it.
-    ``learned``: the step times accepted for the scenario."""
+    ``learned``: the step times accepted for the scenario; ``compared_as``: the sentence of the comparison below."""
     answer = _asked(picked, scenario, window, every_s)
     reading = answer.good or answer.newest
     if reading is None:
@@ -77,6 +78,8 @@ def draw_diagnosis(
         draw_problems(error.problems)
         return
     st.session_state[MEASURED_CAPACITY] = diagnosis.capacity_within_limits_rps
+    if not diagnosis.limits and diagnosis.reasons and diagnosis.reasons[0] in compared_as:
+        return  # nothing can be concluded, and the comparison says why
     _draw(diagnosis, learned, dark=st.context.theme.type == "dark")
 
 

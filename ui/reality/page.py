@@ -1,6 +1,7 @@
 """The page below its guard: what is compared, then the comparison, which waits for a slow source by itself."""
 
 from dataclasses import dataclass
+from datetime import UTC, datetime
 
 import streamlit as st
 
@@ -21,11 +22,10 @@ from ui.live.verdict import OF_A_WINDOW, word_for
 from ui.reality.diagnosis import MEASURED_CAPACITY, draw_diagnosis
 from ui.reality.foresight import draw_foresight
 from ui.reality.learned import accepted
-from ui.reality.moment import draw_window
 from ui.reality.results import draw_results
 from ui.reality.scenario import draw_scenario
 from ui.shell import draw_problems, refreshed
-from ui.sources.moment import LinkedWindow, address_of, period
+from ui.sources.moment import EARLIEST, RANGES, LinkedWindow, address_of, asked_end, draw_range, hold, period
 from ui.sources.picker import Picked
 from ui.state import answer_of
 
@@ -37,6 +37,8 @@ MAX_COMPARISONS = 128
 """Comparisons kept in memory, over all viewers."""
 SERVED_AS = "served_as_planned"
 """Session key of the name under which the planned model is served, as the viewer states it."""
+
+UNTIL = "until"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -157,7 +159,7 @@ def _compared(picked: Picked, scenario: Scenario, window: LinkedWindow, read: Re
         return
     _draw_other_verdict(picked, window, read.observed)
     _draw_own_name(compared.unmatched_name or served_as, served_as)
-    draw_diagnosis(picked, scenario, window, served_as, learned, every_s=_every(window))
+    draw_diagnosis(picked, scenario, window, served_as, learned, every_s=_every(window), compared_as=compared.answer)
     draw_results(compared, ends_now=window.end_s is None, dark=st.context.theme.type == "dark")
 
 
@@ -212,3 +214,43 @@ def comparison(
 
     planned = planned_of(answer_of(scenario_json), None if _learned is None else _learned.calibration)
     return compare(planned, _read.observed, _read.deployed, served_as=served_as)
+
+
+def draw_window() -> LinkedWindow:
+    """Length and end of the window. The end is that of the address, to the second; the field shows its minute."""
+    length, end = st.columns([3, 2], gap="small")
+    with length:
+        label = draw_range(
+            "Window", help="Long enough for some hundred requests, short enough that nothing was changed within it."
+        )
+    end_s, problem = asked_end()
+    st.session_state[UNTIL] = _wall_clock(end_s) if end_s is not None else None
+    with end:
+        st.datetime_input(
+            "Until (UTC)",
+            value=None,
+            min_value=EARLIEST.replace(tzinfo=None),
+            max_value=_latest(),
+            key=UNTIL,
+            step=300,
+            format="YYYY-MM-DD",
+            on_change=_hold,
+            help="End of the window. Empty: now.",
+        )
+    return LinkedWindow(label=label, span_s=RANGES[label], end_s=end_s, problem=problem)
+
+
+def _hold() -> None:
+    until = st.session_state.get(UNTIL)
+    hold(until.replace(tzinfo=UTC).timestamp() if until else None)
+
+
+def _wall_clock(at_s: float) -> datetime:
+    """A moment as the widget has it: without a zone, here of UTC, in whole minutes."""
+    return datetime.fromtimestamp(at_s, UTC).replace(second=0, microsecond=0, tzinfo=None)
+
+
+def _latest() -> datetime:
+    """Now, to the end of the quarter of an hour, so that the widget stays the same one for a while."""
+    now = datetime.now(UTC)
+    return datetime.fromtimestamp((now.timestamp() // 900 + 1) * 900, UTC).replace(tzinfo=None)

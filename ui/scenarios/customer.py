@@ -10,7 +10,7 @@ from ui import shell, state
 from ui.access import actor
 from ui.format import as_markdown
 from ui.library import library, refused
-from ui.library.released import PRICES, offered
+from ui.library.export import PRICES, offered
 from ui.shared.blocks import draw_sections
 
 VIEWED = "customer_view"

@@ -16,7 +16,7 @@ from sizing.decision.comparison import MOST_COMPARED
 from sizing.scenario.file import MAX_FILE_MB
 from ui import shell, state
 from ui.access import allowed, draw_open_to_everybody
-from ui.compare.kept import choose_kept
+from ui.compare.beside import choose_kept
 from ui.currency import DOLLARS, Currency
 from ui.format import known
 from ui.library import library, open_document, open_version, refused

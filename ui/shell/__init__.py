@@ -24,52 +24,8 @@ from ui.shell.frame import (
     page_address,
     require,
 )
-from ui.shell.money import chosen_currency, draw_currency
+from ui.shell.money import WITHHELD, chosen_currency, draw_currency, draw_own_prices, withhold
 from ui.shell.notes import draw_link_notes
-from ui.shell.own_prices import WITHHELD, draw_own_prices, withhold
 from ui.shell.presenting import draw_looks, draw_present, draw_presented_header, is_presenting
-from ui.shell.progress import progress_bar
-from ui.shell.refreshing import refreshed
+from ui.shell.progress import progress_bar, refreshed
 from ui.shell.window import is_narrow, on_a_phone, watch_window
-
-__all__ = [
-    "CONFIG",
-    "GOTO",
-    "PERCENT",
-    "WITHHELD",
-    "chip",
-    "chosen_currency",
-    "draw_chart",
-    "draw_choice",
-    "draw_csv",
-    "draw_currency",
-    "draw_download",
-    "draw_figure",
-    "draw_link_notes",
-    "draw_looks",
-    "draw_navigation",
-    "draw_number",
-    "draw_own_prices",
-    "draw_present",
-    "draw_presented_header",
-    "draw_problems",
-    "draw_rows",
-    "draw_table",
-    "draw_tabs",
-    "draw_wrapped",
-    "footer",
-    "grouped",
-    "header",
-    "in_percent",
-    "is_asked_for",
-    "is_narrow",
-    "is_presenting",
-    "make_room_for_legend",
-    "on_a_phone",
-    "page_address",
-    "progress_bar",
-    "refreshed",
-    "require",
-    "watch_window",
-    "withhold",
-]

@@ -12,7 +12,7 @@ import streamlit as st
 
 from ui.format import as_markdown
 from ui.shell.controls import draw_download
-from ui.shell.own_prices import WITHHELD
+from ui.shell.money import WITHHELD
 from ui.shell.presenting import enlarged, is_presenting
 from ui.shell.window import on_a_phone
 

@@ -11,8 +11,8 @@ from streamlit.navigation.page import StreamlitPage
 from sizing.base.markdown import not_linked
 from ui import access, gate, state
 from ui.format import as_markdown
+from ui.shell.money import WITHHELD
 from ui.shell.notes import draw_link_notes
-from ui.shell.own_prices import WITHHELD
 
 _MARKUP = re.compile(r"[\[\]<>`*$:\\]")
 """Characters that a badge would read as markup."""

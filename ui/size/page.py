@@ -15,8 +15,8 @@ from ui import inputs, shell, state
 from ui.figures.memory import build_memory_bar, memory_alt_text
 from ui.figures.trade_off import build_trade_off, trade_off_alt_text
 from ui.library import draw_bar, draw_not_held
+from ui.library.export import draw_manifests
 from ui.library.exported import exported
-from ui.library.manifests import draw_manifests
 from ui.shell import draw_download, draw_own_prices
 from ui.size.above import draw_presented_above
 from ui.size.answer import draw_outcome, draw_warnings

@@ -9,9 +9,8 @@ from sharing.form.asked import AskedNumber
 from sizing.base.format import counted, percent, rounded, significant
 from sizing.base.latency_and_cost import Latency
 from sizing.planning.assumptions import ROUTED
-from sizing.replay.comparison import differences
 from sizing.replay.simulation_result import Distribution, SimulationResult
-from sizing.replay.what_if import Fails, WhatIf, failure_text
+from sizing.replay.what_if import Fails, WhatIf, differences, failure_text
 from sizing.scenario.day_profile import at_peak
 from sizing.scenario.traffic import Profile
 from ui import state

@@ -9,8 +9,8 @@ from sizing.base.result import Candidate
 from ui import state
 from ui.figures.trade_off import build_trade_off, e2e_of, trade_off_alt_text
 from ui.shell import draw_chart
+from ui.size.above import draw_estimates
 from ui.size.key_figures import parallelism, with_coverage
-from ui.size.origin import draw_estimates
 from ui.state import FormAnswer
 
 

@@ -18,25 +18,3 @@ from ui.sources.reading import (
     serving_costs_of,
     xids_of,
 )
-
-__all__ = [
-    "FOLDER_SETTING",
-    "REFRESH_S",
-    "TYPED_SETTING",
-    "Broken",
-    "KnownSource",
-    "LatestAnswer",
-    "Listing",
-    "Origin",
-    "ask",
-    "deployments_of",
-    "good_observation",
-    "listing",
-    "observed",
-    "over_time",
-    "per_device",
-    "pick",
-    "pick_deployment",
-    "serving_costs_of",
-    "xids_of",
-]

@@ -10,11 +10,10 @@ from typing import Any
 import streamlit as st
 from pydantic import ValidationError
 
-from sharing.form.check import faults
 from sharing.form.fields import FIELDS
 from sharing.form.presets import defaults, presets
 from sharing.form.problems import FieldFault, UnreadableInput, in_short, sentence
-from sharing.form.read import to_scenario
+from sharing.form.read import faults, to_scenario
 from sizing.base.errors import SizingError
 from sizing.base.result import Plan
 from sizing.catalog.model import Model

@@ -10,8 +10,10 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import streamlit as st
+from streamlit.proto.WidgetStates_pb2 import WidgetState
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
+from sharing.form.cost_words import COST_CHOICES
 from sharing.form.fields import FIELDS
 from sharing.form.left_behind import GIVEN, KINDS, NAMED_TRACE, given
 from sharing.form.link import (
@@ -20,6 +22,7 @@ from sharing.form.link import (
     WITH_FORM,
     WITH_INPUTS,
     field_of,
+    fits,
     from_parameters,
     link_to,
     to_parameters,
@@ -29,12 +32,20 @@ from sharing.form.link_versions import LINK_VERSION, unknown_version
 from sharing.links.live import without_addresses
 from ui.format import listed
 from ui.state import views
-from ui.state.continued import GONE, brought_along, had_another_session
-from ui.state.costs import COST_PAGE, RENT_CHOICES, wrong_rent
+from ui.state.costs import COST_PAGE, wrong_costs
 from ui.state.values import benchmark, price_book, trace, use_trace_named, values, write
 
 _ABOUT_LINKS = (VERSION, NAMED_TRACE, GIVEN)
 _PAGE, _NOTES = "page_entered", "notes_on_the_link"
+
+ASKED_SESSION = 2
+"""Place of the session that Streamlit's page had, among the protocols that its web socket asks for."""
+
+GONE = (
+    "The server that this page was connected to is gone: files and addresses of live sources that were given to it "
+    "have to be given again. The inputs are as you left them, and what was saved is in the library."
+)
+"""What a page says that has found another server, or the same one started anew."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,8 +63,8 @@ def parameters() -> dict[str, list[str]]:
     prices or a benchmark is."""
     now = values()
     kinds = _given(now)
-    rent = views.carried(COST_PAGE, RENT_CHOICES)
-    return _inputs(now) | rent | ({GIVEN: [",".join(kinds)]} if kinds else {})
+    costs = views.carried(COST_PAGE, COST_CHOICES)
+    return _inputs(now) | costs | ({GIVEN: [",".join(kinds)]} if kinds else {})
 
 
 def _inputs(now: Mapping[str, Any]) -> dict[str, list[str]]:
@@ -151,7 +162,7 @@ def _open(page: str, brought: Mapping[str, list[str]]) -> None:
         views.open_page(page, {})
         st.session_state[_NOTES] = _Notes(sentences=(sentence,), page=page)
         return
-    others = NO_INPUTS - {*_ABOUT_LINKS, *(() if page == COST_PAGE else RENT_CHOICES)}
+    others = NO_INPUTS - {*_ABOUT_LINKS, *(() if page == COST_PAGE else COST_CHOICES)}
     views.open_page(page, {key: given for key, given in address.items() if key in others})
     if page not in WITH_INPUTS:
         unknown = {key: given for key, given in address.items() if key not in NO_INPUTS and field_of(key) is None}
@@ -160,12 +171,12 @@ def _open(page: str, brought: Mapping[str, list[str]]) -> None:
     if not address.keys() - others:
         return
     if page != COST_PAGE:
-        views.bring(COST_PAGE, {key: address.get(key, []) for key in RENT_CHOICES})
+        views.bring(COST_PAGE, {key: address.get(key, []) for key in COST_CHOICES})
     opened = from_parameters(address)
     write(opened.values)
     named = address.get(NAMED_TRACE, [""])[-1]
     use_trace_named(named)
-    sentences = (*_of_version(address), *_of_trace(named), *opened.problems, *wrong_rent(address))
+    sentences = (*_of_version(address), *_of_trace(named), *opened.problems, *wrong_costs(address))
     kinds = tuple(kind for text in address.get(GIVEN, ()) for kind in text.split(",") if kind in KINDS)
     st.session_state[_NOTES] = _Notes(sentences=sentences, given=kinds, inputs=_inputs(values()))
 
@@ -208,3 +219,34 @@ def _history_moved() -> bool:
     """Whether the browser went back or forward. Streamlit 1.67 knows, and tells nobody but its own bound widgets."""
     context = get_script_run_ctx()
     return context is not None and context.is_history_navigation
+
+
+def had_another_session() -> bool:
+    """Whether the page was connected before: it asks for the session that it had."""
+    protocols = st.context.headers.get("Sec-WebSocket-Protocol", "").split(",")
+    return len(protocols) > ASKED_SESSION and bool(protocols[ASKED_SESSION].strip())
+
+
+def brought_along() -> dict[str, list[str]]:
+    """The inputs that stand in the browser's fields, as an address has them: they may be newer than the address, which
+    the server wrote that has gone."""
+    context = get_script_run_ctx()
+    states = context.session_state.get_widget_states() if context is not None else []
+    brought = {_key(state.id): texts for state in states if (texts := _texts(state)) is not None}
+    return {key: texts for key, texts in brought.items() if fits(key, texts)}
+
+
+def _key(identifier: str) -> str:
+    """The key that a widget was given, the last part of how Streamlit calls it."""
+    return identifier.split("-", 2)[-1]
+
+
+def _texts(state: WidgetState) -> list[str] | None:
+    match state.WhichOneof("value"):
+        case "string_value":
+            return [state.string_value]
+        case "string_array_value":
+            return list(state.string_array_value.data)
+        case "bool_value":
+            return [str(state.bool_value).lower()]
+    return None

@@ -8,19 +8,21 @@ import sqlite3
 import threading
 import time
 import traceback
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
 from urllib.parse import urlsplit
 
-from collectors.backends.scrape.kept import kept
 from collectors.backends.scrape.store import Ring
 from collectors.backends.scrape.text import PageSample, read_page
 from collectors.backends.side_by_side import side_by_side
 from collectors.backends.veiled import Veil
 from collectors.errors import BrokenPage, SourceError, TooLarge, UnusableAnswer
 from collectors.prometheus.fetch import Fetcher, Reply, status_problem
-from collectors.vocabulary import MetricCandidate
+from collectors.questions.serving_cost import NAMES as OPENCOST_NAMES
+from collectors.vocabulary import MetricCandidate, engine_vocabularies, gpu_vocabularies
+from collectors.vocabulary.schema import spelled_in
+from collectors.vocabulary.spellings import respelled, spellings
 
 ACCEPT = "text/plain;version=0.0.4, application/openmetrics-text;version=1.0.0;q=0.8, */*;q=0.1"
 JOB = "scrape"
@@ -30,6 +32,8 @@ REST_S = 300.0
 """How long a target is left alone whose page, or whose list of series, is too large. Chosen: reading it costs most."""
 
 _log = logging.getLogger(__name__)
+
+ALWAYS = ("process_start_time_seconds",)
 
 
 @dataclass(frozen=True)
@@ -178,3 +182,35 @@ def page_of(reply: Reply, where: str) -> list[PageSample]:
     if not samples:
         raise UnusableAnswer(f"{where} answers with an empty page.")
     return samples
+
+
+def names_of(candidate: MetricCandidate) -> set[str]:
+    """Every metric a candidate may ask for."""
+    names = set(candidate.metrics)
+    if candidate.histogram:
+        names |= {f"{candidate.histogram}{part}" for part in ("", "_bucket", "_sum", "_count")}
+    for text in (candidate.zeros, candidate.expr, candidate.mean):
+        names |= set(spelled_in(text or ""))
+    return names | ({candidate.beside} if candidate.beside else set())
+
+
+@cache
+def known_names() -> frozenset[str]:
+    """Every metric of every vocabulary, in every spelling."""
+    names = {*ALWAYS, *OPENCOST_NAMES}
+    for vocabulary in engine_vocabularies().values():
+        own = {*vocabulary.detect, *vocabulary.weak, *vocabulary.bare, *(vocabulary.hands_over or ())}
+        own |= {name for names in vocabulary.variants.values() for name in names}
+        own |= {name for concept in vocabulary.concepts.values() for use in concept.use for name in names_of(use)}
+        names |= {respelled(name, spelling) for name in own for spelling in spellings(vocabulary)}
+    for gpu in gpu_vocabularies().values():
+        own = set(gpu.detect)
+        own |= {name for concept in gpu.concepts.values() for use in concept.use for name in names_of(use)}
+        names |= {respelled(name, spelling) for name in own for spelling in spellings(gpu)}
+    return frozenset(names)
+
+
+def kept(samples: Sequence[PageSample], overrides: Iterable[MetricCandidate] = ()) -> list[PageSample]:
+    """The samples of the metrics that a vocabulary or the source itself names; the rest of a page is dropped."""
+    known, own = known_names(), {name for candidate in overrides for name in names_of(candidate)}
+    return [sample for sample in samples if sample.name in known or sample.name in own]

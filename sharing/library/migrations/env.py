@@ -1,4 +1,4 @@
-"""Run by alembic: the steps on the connection, and in the transaction, of :mod:`sharing.library.migrate`."""
+"""Run by alembic: the steps on the connection, and in the transaction, of :mod:`sharing.library.database`."""
 
 from alembic import context
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from collectors.prices import hunt
+from collectors.prices import offers
 from collectors.prices.offers import NotInstalled, Offer, offers_of
 
 NAMES = ("H100",)
@@ -111,11 +111,11 @@ def test_items_without_sense_are_left_out(monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setitem(sys.modules, "gpuhunt", package)
     monkeypatch.setitem(sys.modules, "gpuhunt._internal", internal)
     monkeypatch.setitem(sys.modules, "gpuhunt._internal.catalog", inner)
-    assert [(one.usd_per_hour, one.gpus, one.region) for one in hunt.fetch("aws", NAMES)] == [(55.0, 8, "us-east-1")]
-    assert hunt.fetch("aws", ("L4",)) == ()
+    assert [(one.usd_per_hour, one.gpus, one.region) for one in offers.fetch("aws", NAMES)] == [(55.0, 8, "us-east-1")]
+    assert offers.fetch("aws", ("L4",)) == ()
 
 
 def test_without_the_package_it_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "gpuhunt", None)
     with pytest.raises(NotInstalled):
-        hunt.fetch("aws", NAMES)
+        offers.fetch("aws", NAMES)

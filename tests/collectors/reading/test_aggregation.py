@@ -283,7 +283,7 @@ class TestMinutes:
         seen = Feed(
             {"a:8000": steady(*BASE[:2], full, f"vllm:num_preemptions_total{{{ID}}} @0.2", *ttft, *queue)}
         ).read()
-        assert "62000 ms" in seen.reasons[0]
+        assert "62 s" in seen.reasons[0]
         assert "KV cache is full" in seen.reasons[1]
 
 

@@ -5,18 +5,26 @@ from collections.abc import Iterator
 
 import pytest
 
-from collectors.backends.backend import PrometheusBackend, batched
+from collectors.backends.backend import PrometheusBackend, Vectors, batched
 from collectors.connect import prometheus_backend, read
 from collectors.prometheus import Clock
-from collectors.queries.query import of_source
+from collectors.prometheus.answers import Bucket, Sample
+from collectors.prometheus.histograms import HistogramQuantiles, distribution
+from collectors.queries.query import QuantityPart, Subject, of_source
+from collectors.reading.engine_values import engine_numbers
 from collectors.reading.observation import State
 from collectors.source import Source, source_from
+from collectors.vocabulary.expressions import Scope
 from tests.collectors.fake_prometheus import FakePrometheus
 from tests.collectors.feeds import NOW, Feed, histogram, steady
 from tests.collectors.servers import Server, Told, recorded, serving, vector
 
 ID = 'model_name="m",engine="0"'
 BASE = (f"vllm:num_requests_running{{{ID}}} 8", f"vllm:num_requests_waiting{{{ID}}} 0")
+
+BUCKETS = (Bucket(low=0.0, high=1.0, count=2.0), Bucket(low=1.0, high=2.0, count=1.0))
+
+
 BASE += (f"vllm:kv_cache_usage_perc{{{ID}}} 0.4", f"vllm:generation_tokens_total{{{ID}}} @50")
 BASE += (f'vllm:request_success_total{{{ID},finished_reason="stop"}} @2',)
 
@@ -206,3 +214,24 @@ def test_dead_target_of_a_shared_job_that_reported_for_this_model_is_told(server
     assert seen.state is State.PARTIAL
     assert "c:8000 is down: the last sample came 9 minutes ago" in seen.reasons[0]
     assert seen.number("replicas_lost") == 0  # the number did not change within the window
+
+
+def test_a_distribution_of_fewer_than_no_observations_is_none() -> None:
+    assert distribution(BUCKETS, rate_sum=-3.0, rate_count=-2.0, window_s=60.0, scale=1.0) == HistogramQuantiles()
+
+
+def test_a_mean_of_positive_quantities_is_not_below_0() -> None:
+    made = distribution(BUCKETS, rate_sum=-3.0, rate_count=3.0, window_s=60.0, scale=1.0)
+    assert (made.mean, made.count) == (None, 180.0)
+    assert made.at("p50").value is not None
+
+
+def test_a_rate_below_0_is_unknown_and_a_queue_may_shrink() -> None:
+    def sample(value: float) -> tuple[Sample, ...]:
+        return (Sample(labels={}, time_s=0.0, value=value),)
+
+    subjects = (Subject("running"), Subject("finished"), Subject("waiting", QuantityPart.GROWTH))
+    vectors = Vectors(samples={subject: sample(-5.0) for subject in subjects})
+    numbers = engine_numbers(vectors, {}, Scope(window_s=60.0, step_s=15.0))
+    assert (numbers.get("running"), numbers.get("finished_rps")) == (None, None)
+    assert numbers["waiting_growth_per_s"] == -5.0

@@ -144,11 +144,11 @@ class TestNothingSelected:
     @pytest.mark.parametrize(
         ("selector", "said"),
         [
-            ({"namespace": "prdo"}, "no engine has namespace prdo: did you mean prod?"),
-            ({"namespace": "zzz"}, "no engine has namespace zzz; there are prod"),
-            ({"cluster": "c1"}, "no engine has a label cluster"),
-            ({"namespace": "prod", "model_name": "mm"}, "no engine has model_name mm"),
-            ({"job": "scrap", "namespace": "prod"}, "no engine has job scrap: did you mean scrape?"),
+            ({"namespace": "prdo"}, "No engine has namespace prdo: did you mean prod?"),
+            ({"namespace": "zzz"}, "No engine has namespace zzz; there are prod"),
+            ({"cluster": "c1"}, "No engine has a label cluster"),
+            ({"namespace": "prod", "model_name": "mm"}, "No engine has model_name mm"),
+            ({"job": "scrap", "namespace": "prod"}, "No engine has job scrap: did you mean scrape?"),
         ],
     )
     def test_the_wrong_label_is_named(self, selector: dict[str, str], said: str) -> None:

@@ -9,19 +9,22 @@ from typing import Any
 
 import pytest
 import yaml
+from hypothesis import HealthCheck, given, settings
 
 from sharing.errors import NothingToDeploy
 from sharing.manifests import kubernetes, manifests
 from sharing.manifests.arguments import trtllm_rest
-from sharing.manifests.bundle import INDEX, README, rendered
+from sharing.manifests.bundle import INDEX, README, TARGETS, refused, rendered
 from sharing.manifests.facts import facts_of
 from sizing import Scenario
 from sizing.catalog.drafts import model_drafts
 from sizing.planning.analytic import analytic_plan
 from sizing.planning.answered import Answer
+from sizing.question.understand import understand
 from tests.sharing.manifests.cases import LLAMA_8B, LLAMA_70B, case
 from tests.sharing.manifests.engine_lists import LISTS, Refused, check_start, commands, read, world
 from tests.sharing.manifests.validation import LOADER, check_files, reader
+from tests.sizing.random_scenarios import valid_scenarios
 
 SETTINGS = reader(yaml.safe_load((LISTS / "trtllm-settings.yaml").read_text()))
 DEEPSEEK = "deepseek-ai/DeepSeek-V3"
@@ -120,8 +123,8 @@ def test_every_file_of_every_plan_is_valid(engine: str, layout: str) -> None:
 @pytest.mark.parametrize(("engine", "layout"), SERVED)
 def test_no_engine_refuses_its_arguments(engine: str, layout: str) -> None:
     facts, files = facts_of(answer(engine, layout)), set()
-    for file, lists, given, gpus in commands(written(engine, layout), engine):
-        options = read(given, *lists)
+    for file, lists, arguments, gpus in commands(written(engine, layout), engine):
+        options = read(arguments, *lists)
         files.add(file)
         if lists[0].startswith("dynamo-frontend"):
             continue
@@ -151,8 +154,8 @@ def test_tensorrt_llm_knows_its_settings(layout: str) -> None:
     ]
     for one in yaml.load_all(contents.get("compose.yaml", ""), LOADER):
         texts += [config["content"] for config in one["configs"].values()]
-    for _, lists, given, _ in commands(contents, "trtllm"):
-        texts += [read(given, *lists)["--override-engine-args"]] if "--override-engine-args" in given else []
+    for _, lists, arguments, _ in commands(contents, "trtllm"):
+        texts += [read(arguments, *lists)["--override-engine-args"]] if "--override-engine-args" in arguments else []
     assert texts
     for text in texts:
         SETTINGS.validate(yaml.safe_load(text))
@@ -171,8 +174,8 @@ def test_each_way_of_drafting_is_said_in_the_words_of_the_engine(engine: str, me
         facts, speculation=facts.speculation.model_copy(update={"method": method, "checkpoint": checkpoint})
     )
     contents = {name: rendered(file) for name, file in kubernetes.files(facts).items()}
-    for _, lists, given, _ in commands(contents, engine):
-        check_start(facts, engine, read(given, *lists))
+    for _, lists, arguments, _ in commands(contents, engine):
+        check_start(facts, engine, read(arguments, *lists))
     if engine == "trtllm":
         SETTINGS.validate(trtllm_rest(facts, facts.groups[0]))
 
@@ -292,3 +295,22 @@ def test_the_context_is_what_model_and_cache_can_hold() -> None:
 def test_an_argument_that_a_server_does_not_know_is_refused(command: list[str], lists: tuple[str, ...]) -> None:
     with pytest.raises((Refused, json.JSONDecodeError)):
         read(command, *lists)
+
+
+@pytest.mark.slow
+@settings(max_examples=25, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
+@given(valid_scenarios())
+def test_every_target_validates_or_is_left_out_with_a_reason(keys):
+    scenario = Scenario.model_validate(keys)
+    plan = analytic_plan(scenario)
+    if plan.deployment is None:
+        with pytest.raises(NothingToDeploy):
+            manifests(Answer(understand(scenario), plan))
+        return
+    contents, facts = manifests(Answer(understand(scenario), plan)), facts_of(Answer(understand(scenario), plan))
+    check_files(contents)
+    left_out = refused(facts)
+    assert len(left_out) < len(TARGETS)
+    for target in left_out:
+        assert left_out[target].value[1:] in contents[README]
+    assert sum(group.gpus * group.instances for group in facts.groups) == plan.deployment.gpus

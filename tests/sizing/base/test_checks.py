@@ -1,10 +1,11 @@
 import math
+import pickle
 
 import numpy as np
 import pytest
 
 from sizing.base.checks import number_between, whole_number
-from sizing.base.errors import SizingError
+from sizing.base.errors import InvalidBenchmark, InvalidScenario, SizingError, UnknownName
 
 
 @pytest.mark.parametrize("value", [2, 2.0, np.int64(2), np.float64(2), np.float32(2)])
@@ -31,3 +32,18 @@ def test_a_low_end_can_be_excluded():
 def test_a_fraction_is_not_a_count():
     with pytest.raises(SizingError, match="whole number"):
         whole_number("N", 1.5, 0, 10)
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        InvalidScenario(["model: is required.", "workload: is required."]),
+        InvalidBenchmark({"tp": "is more than the GPUs."}),
+        UnknownName("GPU", "h1000", ["h100_sxm"]),
+    ],
+    ids=lambda error: type(error).__name__,
+)
+def test_an_error_comes_back_from_another_process_as_it_was(error: SizingError) -> None:
+    back = pickle.loads(pickle.dumps(error))
+    assert type(back) is type(error)
+    assert (str(back), vars(back)) == (str(error), vars(error))

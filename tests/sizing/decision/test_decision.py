@@ -9,21 +9,23 @@ import pytest
 from sizing.base.errors import InvalidScenario, SizingError
 from sizing.base.result import MadeFor, Plan
 from sizing.catalog import gpus
+from sizing.decision.added_up import comparison_added_up
 from sizing.decision.columns import ComparisonColumn, columns
-from sizing.decision.comparison import Compared, Driver, compare
+from sizing.decision.comparison import Compared, Comparison, Driver, compare
 from sizing.decision.flips import NEAR, flips
-from sizing.decision.heat_map import two_inputs
 from sizing.decision.inputs import inputs_of, sizing_inputs
 from sizing.decision.keys import values_of, with_values
 from sizing.decision.outcome import NOTHING, Answers, Outcome
-from sizing.decision.text import as_markdown, as_text, driver_sentence, undercut_sentence
-from sizing.decision.tornado import swing, tornado
+from sizing.decision.promises import cheaper_with_more_gpus, promises, saved
+from sizing.decision.text import as_markdown, as_text, driver_sentence, gpu_change, in_words, undercut_sentence
+from sizing.decision.tornado import swing, tornado, two_inputs
 from sizing.economics.cost import cost
 from sizing.planning.analytic import analytic_plan
 from sizing.planning.answered import Answer
 from sizing.question.understand import understand
 from sizing.scenario import Scenario
 from tests.sizing.asking import raw
+from ui.currency import DOLLARS
 
 LLAMA = "meta-llama/Meta-Llama-3-8B-Instruct"
 
@@ -325,3 +327,72 @@ def test_a_dearer_choice_by_the_price_of_hardware_alone_is_explained() -> None:
     assert undercut_sentence(compare([on("mi300x"), alone], market)) == ""
     smaller = alone.model_copy(update={"workload": asked(peak_rps=5.0).workload})
     assert undercut_sentence(compare([every, smaller], market)) == ""
+
+
+def test_a_promise_shows_what_it_costs() -> None:
+    """An ITL limit below 60 ms doubles the cost: relaxed to 1.25 x 50 = 62.5 ms, it saves 11,000."""
+    market = Market(lambda s: tokens(s) * (2.0 if (s.limits.itl_ms or 1e9) < 60 else 1.0))
+    first = promises(asked(), market)[0]
+    assert (first.key, first.relaxed, first.usd_saved, first.gpus_saved) == ("limits.itl_ms", 62.5, 11_000, 110)
+    assert {one.key for one in promises(asked(), market)} == {"limits.ttft_ms", "limits.itl_ms", "limits.percentile"}
+
+
+def test_a_promise_that_saves_money_with_more_gpus_says_so() -> None:
+    """A relaxed TTFT limit: 16 GPUs at 500 instead of 8 at 1,250 a month, 10,000 - 8,000 = 2,000 saved. A relaxed ITL
+    limit: 8 less 2 GPUs, 10,000 - 9,000 = 1,000 saved. Money decides the order, not the GPUs."""
+
+    class Types(Market):
+        def outcome(self, scenario: Scenario) -> Outcome:
+            limits = scenario.limits
+            slow, choppy = limits.ttft_ms != 2000, limits.itl_ms != 50
+            gpus, usd = (16, 8_000.0) if slow else (6, 9_000.0) if choppy else (8, 10_000.0)
+            known = {"feasible": True, "gpu": "b" if slow else "a", "gpus": gpus, "systems": 1, "usd_per_month": usd}
+            return NOTHING.model_copy(update=known)
+
+    relaxed = promises(asked(), Types(tokens))
+    first, later = relaxed[0], next(one for one in relaxed if one.key == "limits.itl_ms")
+    assert (first.key, first.usd_saved, gpu_change(first.gpus_saved)) == ("limits.ttft_ms", 2_000, "8 more")
+    assert (later.usd_saved, gpu_change(later.gpus_saved)) == (1_000, "2 fewer")
+    assert (saved(first), saved(first, in_money=False)) == (2_000, -8)
+    assert cheaper_with_more_gpus(relaxed)
+    assert not cheaper_with_more_gpus([later])
+
+
+def test_an_answer_is_called_as_people_call_it() -> None:
+    named = {"gpu": "l40s", "gpu_name": "L40S 48GB"}
+    known = named | {"feasible": True, "precision": "fp8", "gpus": 4, "systems": 1, "usd_per_month": 1_110.0}
+    assert in_words(NOTHING.model_copy(update=known)) == "4 x L40S 48GB, FP8 (W8A8), $1,110 a month"
+    unlisted = known | {"gpu": "own", "gpu_name": "Next Chip", "precision": "odd"}
+    assert in_words(NOTHING.model_copy(update=unlisted)) == "4 x Next Chip, odd, $1,110 a month"
+
+
+@pytest.mark.parametrize(("fewer", "text"), [(4, "4 fewer"), (-1_200, "1,200 more"), (0, "as many"), (None, "")])
+def test_a_change_in_gpus_is_a_word_not_a_sign(fewer: int | None, text: str) -> None:
+    assert gpu_change(fewer) == text
+
+
+def costing(name: str, usd_per_month: float | None) -> Compared:
+    outcome = NOTHING.model_copy(update={"feasible": True, "usd_per_month": usd_per_month})
+    return Compared(name=name, outcome=outcome, usd_more=None, gpus_more=None, drivers=(), exact=True)
+
+
+@pytest.mark.parametrize(
+    ("first", "other", "shown"),
+    [
+        (2_944.0, 1_326.0, (2_940, 1_330, -1_610)),  # each to three digits, they would differ by $1,620
+        (12_340.0, 1_337.0, (12_300, 1_340, -10_960)),
+        (1_234_000.0, 1_244_900.0, (1_234_000, 1_245_000, 11_000)),  # three digits would hide a tenth of it
+        (11_876.18, 11_878.43, (11_900, 11_900, 0)),  # no month's cost is known to a dollar
+        (11_949.0, 11_951.0, (11_900, 11_900, 0)),  # each to three digits, they would differ by $100
+        (5_000.0, 5_000.2, (5_000, 5_000, 0)),
+        (None, 5_004.0, (None, 5_000, None)),
+    ],
+)
+def test_costs_and_their_difference_add_up(first: float | None, other: float, shown: tuple[float | None, ...]) -> None:
+    exact = Comparison(differences=(), scenarios=(costing("base", first), costing("other", other)))
+    base, one = comparison_added_up(exact).scenarios
+    assert (base.outcome.usd_per_month, one.outcome.usd_per_month, one.usd_more) == shown
+
+
+def test_a_difference_is_written_with_all_its_digits() -> None:
+    assert [DOLLARS.in_full(cost) for cost in (12_300.0, 1_340.0, 10_960.0)] == ["$12.3k", "$1,340", "$10.96k"]

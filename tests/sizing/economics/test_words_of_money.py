@@ -15,7 +15,7 @@ from sizing.economics.results import CostAnswer
 from sizing.economics.text import CONSTANTS, WAY_NAMES, against_renting, as_markdown, as_text, described, senses
 from sizing.economics.views import in_place
 from sizing.planning.analytic import analytic_plan
-from sizing.planning.price_basis import other_bases
+from sizing.planning.left_out import other_bases
 from sizing.prices.system_price import system_price
 from sizing.question.understand import understand
 from sizing.scenario.prices import Prices

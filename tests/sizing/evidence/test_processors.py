@@ -15,7 +15,7 @@ from sizing.catalog.files import read_yaml
 from sizing.catalog.gpu_rows import gpus
 from sizing.catalog.precisions import resolve_precision
 from sizing.catalog.weights import weight_bytes
-from sizing.evidence.processors import PUBLISHED_BY, evidence_of, measured_alike, processor_runs
+from sizing.evidence.extrapolation import PUBLISHED_BY, evidence_of, measured_alike, processor_runs
 from sizing.planning.rules_evidence import about_evidence
 from sizing.question.configuration import Configuration
 from sizing.scenario.schema import Scenario

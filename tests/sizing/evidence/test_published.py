@@ -7,6 +7,7 @@ from sizing.catalog.engines import resolve_engine
 from sizing.catalog.files import DATA_DIR
 from sizing.catalog.precisions import resolve_precision
 from sizing.evidence.published import evidence, evidence_frame, nearest
+from sizing.evidence.sources import SOURCES, source_url
 from sizing.question.configuration import Configuration
 
 
@@ -60,3 +61,25 @@ def test_nearest_prefers_the_same_family_to_another():
 
 def test_nearest_gives_as_many_as_asked():
     assert len(nearest(*asked(), count=3)) == 3
+
+
+def test_every_source_of_the_library_is_described_and_none_is_left_over():
+    assert set(evidence_frame()["source"]) == set(SOURCES)
+
+
+def test_every_row_has_an_address():
+    places = evidence_frame()["source_url_or_repo_path"].unique()
+    assert all((source_url(p) or "").startswith("https://") for p in places)
+
+
+@pytest.mark.parametrize(
+    ("place", "url"),
+    [
+        ("NVIDIA/TensorRT-LLM docs/a.md @d8b", "https://github.com/NVIDIA/TensorRT-LLM"),
+        ("https://docs.vultr.com/x (search excerpt)", "https://docs.vultr.com/x"),
+        ("a private note", None),
+        ("javascript:alert(1) x", None),
+    ],
+)
+def test_address_of_a_place(place, url):
+    assert source_url(place) == url

@@ -4,14 +4,18 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from sizing import Scenario
 from sizing.catalog import resolve_gpu, resolve_model
 from sizing.catalog.engines import resolve_engine
 from sizing.catalog.precisions import resolve_precision
 from sizing.evidence.cases import case_of
+from sizing.evidence.error_factors import ErrorFactors
 from sizing.evidence.extrapolation import widening
 from sizing.evidence.published import measurements_alike
+from sizing.evidence.scales import Unmeasured, scales, unit_logarithm
 from sizing.evidence.uncertainty import (
     DIFFICULTIES,
+    LOAD_NAMES,
     MEASURES,
     MOST_DOUBLINGS,
     Stratum,
@@ -27,6 +31,9 @@ from sizing.evidence.uncertainty import (
     weights,
 )
 from sizing.question.configuration import Configuration
+from sizing.question.understand import understand
+from sizing.search.screen import all_configurations
+from tests.sizing.asking import LLAMA_70B, raw
 
 LLAMA = resolve_model("meta-llama/Llama-3.3-70B-Instruct").model
 
@@ -143,3 +150,56 @@ def test_the_narrowest_stratum_with_rows_is_taken():
 
 def test_every_metric_has_a_last_resort():
     assert {"ttft", "itl", "e2e", "throughput"} <= {key[0] for key in strata() if len(key) == 1}
+
+
+@pytest.mark.parametrize("metric", ["decode", "prefill"])
+@pytest.mark.parametrize("model", [LLAMA_70B, "deepseek-ai/DeepSeek-R1", "Qwen/Qwen3-8B"])
+@pytest.mark.parametrize("prompt", [20, 150_000])
+def test_the_scale_of_a_table_is_that_of_each_configuration(metric: str, model: str, prompt: int) -> None:
+    question = understand(Scenario.model_validate(raw(model, workload={"input_tokens": prompt, "peak_rps": 1})))
+    every = all_configurations(question)
+    some = every.take(np.random.default_rng(7).choice(len(every), 150, replace=False))
+    apart = np.where(np.arange(len(some)) % 3 > 0, np.nan, 0.1234 * (np.arange(len(some)) % 5))
+    loads = np.full(
+        (len(some), len(LOAD_NAMES)), (np.nan, question.traffic.input_tokens, question.traffic.output_tokens)
+    )
+    each = intervals(metric, question.model, some.rows, loads=loads, apart=apart)
+    for confidence in (0.1, 0.2, 0.8, 0.9, 0.95):
+        together = scales(metric, Unmeasured.of(question.model, some), question.traffic, apart, slow=confidence > 0.5)
+        found = np.exp(unit_logarithm(metric, confidence) * together)
+        assert found == pytest.approx([one.factor_at(confidence) for one in each])
+    assert len(np.unique(np.round(together, 6))) > 3
+
+
+def factors(low=0.8, high=1.3, low_95=0.6, high_95=2.0):
+    return ErrorFactors(low_factor=low, high_factor=high, low_95=low_95, high_95=high_95, basis="x", rows=9)
+
+
+@pytest.mark.parametrize(
+    ("confidence", "factor"),
+    [(0.5, 1.0), (0.9, 1.3), (0.1, 0.8), (0.975, 2.0), (0.025, 0.6), (0.8, 1.3 ** (0.8416 / 1.2816))],
+)
+def test_a_confidence_is_the_end_of_the_interval_that_leaves_the_rest_above(confidence, factor):
+    assert factors().factor_at(confidence) == pytest.approx(factor, rel=1e-4)
+
+
+def test_more_confidence_never_asks_for_less():
+    one = factors(high=1.0, high_95=1.5)
+    asked = [one.factor_at(n / 100.0) for n in range(1, 100)]
+    assert asked == sorted(asked)
+
+
+def test_equal_ends_do_not_promise_that_nothing_lies_beyond_them():
+    one = factors(high=1.5, high_95=1.5)
+    assert one.factor_at(0.999) > 1.5
+
+
+def test_without_any_width_the_prediction_is_certain():
+    one = factors(1.0, 1.0, 1.0, 1.0)
+    assert one.factor_at(0.95) == 1.0
+
+
+def test_certainty_is_no_confidence():
+    with pytest.raises(ValueError, match="between 0 and 1"):
+        factors().factor_at(1.0)
+    assert math.isfinite(factors().factor_at(0.9999))

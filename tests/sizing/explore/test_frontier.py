@@ -20,7 +20,7 @@ from sizing.explore.operating_point import (
     loads,
     share_of_systems,
 )
-from sizing.explore.pareto_front import SMALLEST_GAIN, pareto_front
+from sizing.explore.points import SMALLEST_GAIN, pareto_front
 from sizing.planning.answered import Answer
 from sizing.prices.hardware import options
 from sizing.question.understand import understand

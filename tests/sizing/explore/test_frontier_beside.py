@@ -10,9 +10,8 @@ from sizing.base.quantity import Result
 from sizing.explore.frontier import FrontierCurve, OperatingPoints
 from sizing.explore.length_map import LengthCell, LengthMap
 from sizing.explore.load_band import LoadBand, load_band
-from sizing.explore.measured_points import COMPARABLE, FARTHEST, MeasuredPoint, measured_points
+from sizing.explore.measured_points import COMPARABLE, FARTHEST, MeasuredPoint, measured_points, own_measurements
 from sizing.explore.operating_point import OperatingPoint, Performance
-from sizing.explore.own_benchmark import own_measurements
 from sizing.planning.answered import Answer
 from sizing.question.understand import understand
 from tests.sizing.explore.frontiers import large_model, scenario

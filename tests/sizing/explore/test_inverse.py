@@ -1,13 +1,29 @@
 """What given hardware serves, and how far a question can be pushed: consistent with plans of the same scenario."""
 
 import re
+from dataclasses import dataclass
 
 import pytest
 
 from sizing import Scenario
 from sizing.base.errors import InvalidScenario, SizingError
-from sizing.explore.inverse import longest_prompt, served_by_budget, served_by_gpus, tightest_limit
+from sizing.explore.inverse import (
+    LAST_STEP,
+    LEAST_RPS,
+    largest_load,
+    longest_prompt,
+    owning,
+    served_by_budget,
+    served_by_gpus,
+    served_by_power,
+    served_by_systems,
+    systems_to_own,
+    tightest_limit,
+)
 from sizing.planning.analytic import analytic_plan
+
+MOST_QUESTIONS = 80
+"""Of one search. Doubling from the least load to 1,000 requests/s takes 35, both halvings together fewer than 35."""
 
 
 def scenario(**changes: object) -> Scenario:
@@ -52,6 +68,44 @@ def test_a_budget_buys_whole_systems_only() -> None:
     assert (half.systems, one.systems, two.systems) == (1, 1, 2)
     assert half.requests_per_s < one.requests_per_s
     assert two.requests_per_s == pytest.approx(2 * one.requests_per_s)
+
+
+@pytest.mark.parametrize("servers", [1, 3])
+def test_servers_that_are_there_serve_what_their_gpus_do(servers: int) -> None:
+    served = served_by_systems(scenario(), servers, "dgx_h100")
+    assert served.requests_per_s == pytest.approx(served_by_gpus(scenario(), 8 * servers).requests_per_s)
+    assert (served.systems, served.gpus_given) == (servers, 8 * servers)
+
+
+def test_servers_are_there_wherever_the_scenario_would_run() -> None:
+    rented = scenario(deployment={"gpus": ["h100_sxm"], "precisions": ["fp8"], "location": "cloud"})
+    assert served_by_systems(rented, 1, "dgx_h100").requests_per_s > 0
+
+
+def test_no_layer_is_split_over_two_servers() -> None:
+    small = next(one for one in systems_to_own(scenario(deployment={"gpus": ["h200_nvl"]})).values() if one.gpus == 2)
+    wide = scenario(deployment={"gpus": ["h200_nvl"], "tp": [4]})
+    with pytest.raises(SizingError, match="no TP of the scenario fits"):
+        owning(wide, small)
+    assert owning(scenario(deployment={"gpus": ["h200_nvl"]}), small).deployment.tp == [1, 2]
+
+
+def test_power_is_that_of_whole_systems() -> None:
+    # A DGX H100 draws 10.2 kW at most: 10 kW run none of them, and an HGX H100 of four GPUs less.
+    less, one = (served_by_power(scenario(), kw).requests_per_s for kw in (10.1, 10.3))
+    assert 0 < less < one
+    assert one == pytest.approx(served_by_gpus(scenario(), 8).requests_per_s)
+
+
+@pytest.mark.parametrize("kilowatts", [0.0, -1.0, float("nan"), 1e9])
+def test_absurd_powers_are_refused(kilowatts: float) -> None:
+    with pytest.raises(SizingError):
+        served_by_power(scenario(), kilowatts)
+
+
+def test_servers_of_other_gpus_are_refused() -> None:
+    with pytest.raises(SizingError, match="no system of the GPUs considered"):
+        served_by_systems(scenario(), 1, "dgx_b200")
 
 
 def test_the_longest_prompt_fits_and_a_longer_one_does_not() -> None:
@@ -194,3 +248,42 @@ def test_how_an_instance_is_spread_is_said_as_in_an_answer() -> None:
     apart = served_by_gpus(large_model(["disaggregated"]), 64).message
     assert "prefill instances of 8 GPUs (TP2 PP4) each and " in apart
     assert re.search(r"decode instances of 8 GPUs \([A-Z]+8[A-Z0-9 ]*\) each on H200 SXM 141GB", apart)
+
+
+@dataclass(frozen=True)
+class Carrier:
+    rps: float
+
+
+@pytest.mark.parametrize("most", [2e-6, 0.037, 1.0, 137.7, 1000.0])
+@pytest.mark.parametrize("creep", [0.0, 1e-9, 1e-7, 3e-6, 1e-4])
+def test_a_load_found_in_tiny_steps_takes_few_questions(most: float, creep: float) -> None:
+    """Deployments that carry hardly more than is asked: stepping from one to the next would take thousands."""
+    asked = []
+
+    def at(rps: float) -> Carrier | None:
+        asked.append(rps)
+        return Carrier(rps * (1.0 + creep)) if rps <= most else None
+
+    best = largest_load(at, None)
+    assert most * (1.0 - 2.0 * LAST_STEP) <= best.rps <= most * (1.0 + creep)
+    assert len(asked) <= MOST_QUESTIONS
+
+
+def test_a_limit_that_is_found_exactly_is_asked_about_once_more() -> None:
+    asked = []
+
+    def at(rps: float) -> Carrier | None:
+        asked.append(rps)
+        return Carrier(50.0) if rps <= 50.0 else None
+
+    best = largest_load(at, None)
+    assert best == Carrier(50.0)
+    assert asked[0] == LEAST_RPS
+    assert asked[-1] == pytest.approx(50.0 * (1.0 + LAST_STEP), rel=1e-12)
+    assert len([rps for rps in asked if rps > 50.0]) == len(asked) - 1
+
+
+def test_nothing_carried_is_nothing_found() -> None:
+    assert largest_load(lambda rps: None, None) is None
+    assert largest_load(lambda rps: None, Carrier(3.0)) == Carrier(3.0)

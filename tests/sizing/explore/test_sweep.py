@@ -136,7 +136,7 @@ def cluster() -> Iterator[Any]:
 
 @pytest.mark.slow
 def test_a_dask_cluster_answers_the_same(cluster: Any, table: pd.DataFrame) -> None:
-    from sizing.explore.dask_cluster import dask_executors
+    from sizing.explore.sweep import dask_executors
 
     with dask_executors(cluster.scheduler_address) as executors:
         found = sweep(BASE, AXES, executors)
@@ -145,8 +145,8 @@ def test_a_dask_cluster_answers_the_same(cluster: Any, table: pd.DataFrame) -> N
 
 def test_an_address_without_scheduler_is_one_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("distributed", reason="needs requirements-scale.txt")
-    from sizing.explore import dask_cluster
+    from sizing.explore import sweep
 
-    monkeypatch.setattr(dask_cluster, "CONNECT_S", 1)
-    with pytest.raises(SizingError, match="No Dask scheduler"), dask_cluster.dask_executors("tcp://127.0.0.1:9"):
+    monkeypatch.setattr(sweep, "CONNECT_S", 1)
+    with pytest.raises(SizingError, match="No Dask scheduler"), sweep.dask_executors("tcp://127.0.0.1:9"):
         pass

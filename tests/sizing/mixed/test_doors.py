@@ -19,8 +19,8 @@ from sharing.report.subject import subject_of
 from sizing import Scenario, plan
 from sizing.cli import main
 from sizing.decision.comparison import Comparison, compare
+from sizing.decision.lever_text import as_text
 from sizing.decision.optimised import optimised
-from sizing.decision.optimised_text import as_text
 from sizing.decision.outcome import Answers, Outcome, advised, priced
 from sizing.decision.text import in_words
 from sizing.decision.tornado import tornado

@@ -6,6 +6,8 @@ import pytest
 
 from sizing import Scenario, plan
 from sizing.base.errors import InvalidScenario
+from sizing.planning.analytic import analytic_plan
+from sizing.planning.answer import bought
 from sizing.planning.plan import warm_up
 from tests.sizing.asking import ALL, LLAMA_8B, LLAMA_70B, ask, raw
 
@@ -302,3 +304,12 @@ def test_the_model_name_of_the_checkpoint_is_noted():
     found = ask("NousResearch/Meta-Llama-3-8B-Instruct", deployment=H100)
     assert found.deployment == ask(LLAMA_8B, deployment=H100).deployment
     assert any("Llama" in a for a in found.assumptions)
+
+
+@pytest.mark.parametrize(
+    ("every", "said"), [(1, "its GPU carries the load"), (2, "both GPUs carry"), (4, "all 4 GPUs carry")]
+)
+def test_a_server_whose_gpus_all_work_is_said_in_plain_words(every: int, said: str) -> None:
+    deployed = analytic_plan(Scenario.model_validate(raw(LLAMA_8B))).deployment
+    full = deployed.model_copy(update={"gpus": every, "gpus_bought": every, "systems": 1, "spare_instances": 0})
+    assert said in bought(full, "H100 SXM")

@@ -11,8 +11,7 @@ from sizing.planning.analytic import analytic_plan
 from sizing.planning.answered import Answer
 from sizing.question.speculation import Speculation
 from sizing.question.understand import at_lengths, understand
-from sizing.replay.planned_deployment import planned
-from sizing.replay.simulate import simulate
+from sizing.replay.simulate import planned, simulate
 from sizing.scenario.file import scenario_from
 from sizing.search.screen import all_configurations, evaluate
 from sizing.search.trials import share_of, together

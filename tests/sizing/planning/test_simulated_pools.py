@@ -16,8 +16,7 @@ from sizing.planning.text import as_text
 from sizing.prices.packing import systems_for_both, systems_needed
 from sizing.question.understand import understand
 from sizing.replay.day import day
-from sizing.replay.planned_deployment import planned
-from sizing.replay.simulate import simulate
+from sizing.replay.simulate import planned, simulate
 from sizing.search.pools_refine import with_fewest
 from sizing.search.pools_simulated import case_of
 from sizing.search.serving import screened

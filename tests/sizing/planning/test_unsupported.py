@@ -8,7 +8,7 @@ import pytest
 from sizing import Plan, Scenario, plan
 from sizing.catalog.support import ReasonKind
 from sizing.planning.analytic import analytic_plan
-from sizing.planning.support_sentences import STATEMENTS
+from sizing.planning.rules_support import STATEMENTS
 from tests.sizing.asking import LLAMA_8B, LLAMA_70B, raw
 
 OPEN: dict[str, Any] = {"ttft_ms": None, "itl_ms": None, "e2e_ms": None}

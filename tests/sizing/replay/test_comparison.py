@@ -7,10 +7,9 @@ import pytest
 from sizing import Plan, Scenario, plan
 from sizing.planning.analytic import analytic_plan
 from sizing.planning.answered import Answer
-from sizing.replay.comparison import differences
 from sizing.replay.simulate import simulate
 from sizing.replay.simulation_result import SimulationResult
-from sizing.replay.what_if import AS_PLANNED, WhatIf
+from sizing.replay.what_if import AS_PLANNED, WhatIf, differences
 from tests.sizing.asking import LLAMA_8B
 
 

@@ -19,8 +19,7 @@ from sizing.planning.answered import Answer
 from sizing.question.length_distributions import FixedLength
 from sizing.question.understand import understand
 from sizing.replay.offered_load import load_of
-from sizing.replay.planned_deployment import planned
-from sizing.replay.simulate import simulate, simulate_deployment
+from sizing.replay.simulate import planned, simulate, simulate_deployment
 from sizing.replay.simulation_result import Distribution, SimulatedBins, SimulationResult
 from sizing.scenario.schema import Scenario
 from sizing.search.replicas import lengths_of

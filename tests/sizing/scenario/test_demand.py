@@ -1,5 +1,6 @@
 import math
 import re
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -7,10 +8,15 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 from scipy.stats import poisson
 
-from sizing.base.errors import InvalidScenario
+from sizing import Scenario
+from sizing.base.errors import InvalidScenario, SizingError
 from sizing.base.format import percent
+from sizing.question.understand import understand
+from sizing.scenario.business import in_business_terms
+from sizing.scenario.day_profile import at_peak, over_the_day, working_day
 from sizing.scenario.demand import mean_to_peak_of, peak_demand, poisson_peak
 from sizing.scenario.schema import Workload
+from tests.sizing.asking import LLAMA_8B
 
 OFFICE_HOURS = [0.0] * 8 + [1.0] * 8 + [0.0] * 8
 
@@ -141,3 +147,96 @@ def test_a_demand_beyond_every_system_is_refused(keys):
 def test_a_request_in_an_age_is_a_typing_error() -> None:
     with pytest.raises(InvalidScenario, match="must be at least 1e-09"):
         peak_demand(Workload(input_tokens=100, output_tokens=100, peak_rps=1e-12))
+
+
+def asked(**load: object) -> Scenario:
+    workload = {"input_tokens": 1000, "output_tokens": 100, **load}
+    return Scenario.model_validate({"model": LLAMA_8B, "workload": workload})
+
+
+def test_a_flat_working_day_is_a_box_by_hand() -> None:
+    """Eight hours around 13 o'clock: 9 to 17."""
+    assert working_day(8.0, 1.0) == tuple(1.0 if 9 <= hour < 17 else 0.0 for hour in range(24))
+
+
+def test_a_sine_has_a_busiest_hour_by_hand() -> None:
+    """p = 1 over 24 h: mean 2 / pi = 0.637; busiest hour (11 or 12) sin averaged around the middle, 0.9914 x ratio."""
+    hours = working_day(24.0, 1.5)
+    assert sum(hours) / 24 == pytest.approx(1 / 1.5, rel=1e-6)
+    assert sorted(range(24), key=hours.__getitem__)[-2:] in ([11, 12], [12, 11])
+
+
+@given(hours=st.floats(2, 24), ratio=st.floats(1, 4))
+def test_the_busiest_hour_is_so_many_times_the_mean_of_the_working_hours(hours: float, ratio: float) -> None:
+    found = working_day(hours, ratio)
+    assert len(found) == 24
+    assert max(found) == 1.0
+    assert min(found) >= 0.0
+    if 1.3 < ratio < hours / 2:
+        assert hours / sum(found) == pytest.approx(ratio, rel=1e-3)
+
+
+def test_nonsense_is_refused() -> None:
+    for hours, ratio in ((0.0, 2.0), (25.0, 2.0), (8.0, 0.5)):
+        with pytest.raises(SizingError):
+            working_day(hours, ratio)
+
+
+@pytest.mark.parametrize(
+    "load", [{"peak_rps": 30, "growth_percent": 50}, {"average_rps": 20}, {"users": {"daily_users": 50_000}}]
+)
+def test_the_peak_stays_whatever_the_load_was_given_by(load: dict[str, object]) -> None:
+    scenario = asked(**load)
+    peak = understand(scenario).demand.peak_rps
+    assert understand(over_the_day(scenario, peak, working_day(8, 2))).demand.peak_rps == pytest.approx(peak)
+    assert understand(at_peak(scenario, peak, "poisson")).demand.peak_rps == pytest.approx(peak)
+
+
+def demand(**keys):
+    return peak_demand(Workload(input_tokens=2000, output_tokens=200, **keys))
+
+
+def test_a_working_day_at_70_7_requests_per_second():
+    flat = replace(demand(peak_rps=70.7), mean_to_peak=1.0)
+    terms = in_business_terms(70.7, 2000, 200, flat)
+    assert terms.requests_per_day == pytest.approx(2.04e6, rel=0.005)
+    assert terms.requests_per_day == pytest.approx(70.7 * 3600 * 8)
+    assert terms.daily_users == pytest.approx(679_000, rel=0.001)
+    assert terms.input_tokens_per_day == pytest.approx(4.07e9, rel=0.001)
+    assert terms.output_tokens_per_day == pytest.approx(407e6, rel=0.001)
+    assert (terms.hours, terms.requests_per_user, terms.growth) == (8, 3, 0)
+
+
+@pytest.mark.parametrize("load", [{"peak_rps": 10}, {"peak_rps": 70.7, "growth_percent": 0}])
+def test_users_shown_for_a_peak_ask_for_that_peak_when_they_are_entered(load):
+    terms = in_business_terms(load["peak_rps"], 2000, 200, demand(**load))
+    entered = {"daily_users": terms.daily_users}
+    assert demand(users=entered).peak_rps == pytest.approx(load["peak_rps"])
+
+
+@given(st.floats(1, 1e6), st.floats(0.1, 50), st.floats(0.5, 24), st.floats(1, 10))
+def test_users_entered_are_the_users_shown(people, requests, hours, ratio):
+    asked = demand(users={"daily_users": people, "requests_per_user": requests, "hours": hours, "peak_to_mean": ratio})
+    assert in_business_terms(asked.sustained_rps, 2000, 200, asked).daily_users == pytest.approx(people)
+
+
+def test_users_that_were_asked_for_come_out_again_with_growth():
+    asked = demand(users={"daily_users": 10_000, "requests_per_user": 5, "peak_to_mean": 3}, growth_percent=20)
+    terms = in_business_terms(asked.peak_rps, 2000, 200, asked)
+    assert terms.daily_users == pytest.approx(12_000)
+    assert terms.requests_per_day == pytest.approx(60_000)
+    assert terms.growth == pytest.approx(0.2)
+
+
+def test_a_profile_counts_the_whole_day():
+    asked = demand(peak_rps=30, arrivals={"profile": [0.0] * 8 + [1.0] * 8 + [0.0] * 8})
+    assert in_business_terms(30, 2000, 200, asked).requests_per_day == pytest.approx(30 * 3600 * 8)
+
+
+@pytest.mark.parametrize("bad", [math.nan, math.inf, 0, -1, 1e12, "x"])
+@pytest.mark.parametrize("position", [0, 1, 2])
+def test_bad_numbers_are_refused(position, bad):
+    numbers = [70.7, 2000, 200]
+    numbers[position] = bad
+    with pytest.raises(SizingError):
+        in_business_terms(*numbers, demand(peak_rps=70.7))

@@ -4,6 +4,8 @@ import numpy as np
 import pytest
 
 from sizing import Scenario
+from sizing.planning import exclusion_reasons, unsupported
+from sizing.planning.exclusion import excluded
 from sizing.question.understand import Question, understand
 from sizing.search import screen
 from sizing.search.screen import all_configurations, evaluate, evaluate_all
@@ -42,3 +44,13 @@ def test_a_question_after_another_is_evaluated_as_if_it_were_the_first(name: str
     np.testing.assert_array_equal(kept.capacity.rps, anew.capacity.rps)
     np.testing.assert_array_equal(kept.latencies.ttft_s, anew.latencies.ttft_s)
     np.testing.assert_array_equal(kept.state.rps, anew.state.rps)
+
+
+@pytest.mark.parametrize("name", OTHERS)
+def test_what_is_excluded_after_another_question_is_what_it_alone_excludes(name: str) -> None:
+    first, other = question(), question(**OTHERS[name])
+    excluded(first, evaluate_all(first))
+    after_another = excluded(other, evaluate_all(other))
+    unsupported.unsupported.cache_clear()
+    exclusion_reasons._that_fit.cache_clear()
+    assert excluded(other, evaluate_all(other)) == after_another

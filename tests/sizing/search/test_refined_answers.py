@@ -14,7 +14,7 @@ from sizing.planning.answered import Answer
 from sizing.planning.figures import not_confirmed
 from sizing.question.limits import LatencyLimits
 from sizing.question.understand import understand
-from sizing.replay.planned_deployment import planned
+from sizing.replay.simulate import planned
 from sizing.search import decide as decide_module
 from sizing.search.decide import decide
 from sizing.search.instances import Needed, NotMet, needed

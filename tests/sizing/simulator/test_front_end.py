@@ -5,6 +5,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from sizing.catalog import resolve_model
+from sizing.catalog.engines import resolve_engine
 from sizing.simulator.drive import drive
 from sizing.simulator.fleet import Disaggregated, Fleet, Replica
 from sizing.simulator.layout import E2E, ITL, QUEUE, TTFT
@@ -61,6 +63,20 @@ def test_steps_planned_ahead_delay_what_comes_while_others_run() -> None:
     assert ahead["finished"] - plain["finished"] == pytest.approx([0.0, 0.015])
 
 
-def test_engines_before_2025_planned_no_step_ahead() -> None:
-    assert replace(roofline(), software_year=2024.5).first_token_steps == 0.0
-    assert roofline().first_token_steps == roofline().fit.common.first_token_steps > 0.5
+@pytest.mark.parametrize(
+    ("engine", "model", "year", "ahead"),
+    [
+        ("vllm", "meta-llama/Llama-3.1-8B-Instruct", 2025.8, False),
+        ("vllm", "meta-llama/Llama-3.1-8B-Instruct", 2026.1, True),
+        ("vllm", "openai/gpt-oss-120b", 2025.8, True),  # its recipe sets --async-scheduling
+        ("sglang", "meta-llama/Llama-3.1-8B-Instruct", 2025.1, True),
+        ("sglang", "openai/gpt-oss-120b", 2024.5, False),
+        ("trtllm", "meta-llama/Llama-3.1-8B-Instruct", 2024.6, False),
+        ("llamacpp", "meta-llama/Llama-3.1-8B-Instruct", 2026.9, False),
+    ],
+)
+def test_a_first_token_waits_for_others_where_the_engine_of_that_time_plans_ahead(engine, model, year, ahead) -> None:
+    source = replace(roofline(), software_year=year)
+    steps = source.first_token_steps(resolve_engine(engine), resolve_model(model).model)
+    assert steps == (source.fit.common.first_token_steps if ahead else 0.0)
+    assert source.fit.common.first_token_steps > 0.5

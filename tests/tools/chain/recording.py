@@ -12,8 +12,7 @@ from pathlib import Path
 import requests
 
 from collectors.backends.scrape.backend import RingBackend
-from collectors.backends.scrape.kept import kept
-from collectors.backends.scrape.scraper import ScrapeTarget
+from collectors.backends.scrape.scraper import ScrapeTarget, kept
 from collectors.backends.scrape.store import Ring
 from collectors.backends.scrape.text import PageSample, read_page
 from collectors.source import Source, source_from

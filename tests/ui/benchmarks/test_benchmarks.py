@@ -8,9 +8,8 @@ from collectors.benchmarks import BenchmarkRun, LatencyStats, MeasuredSystem
 from sizing.calibration.check import QUANTITIES, Check, check
 from sizing.catalog import gpus, resolve_model
 from sizing.scenario.schema import Benchmark
-from ui.benchmarks.comparison import comparison_table
+from ui.benchmarks.comparison import comparison_table, notes_on
 from ui.benchmarks.library import COLUMNS, library
-from ui.benchmarks.notes import notes_on
 from ui.benchmarks.scenario import benchmark_of, source_of
 from ui.benchmarks.upload import preview_table
 from ui.figures.benchmark import benchmark_alt_text, build_benchmark

@@ -15,10 +15,9 @@ from sizing.explore.operating_point import Performance, XAxis, YAxis
 from sizing.planning.answered import Answer
 from sizing.question.understand import understand
 from ui.figures import template
-from ui.figures.frontier import build_frontier, frontier_alt_text
+from ui.figures.frontier import build_frontier, frontier_alt_text, frontier_table, measured_table
 from ui.figures.frontier_axes import AXES
 from ui.figures.frontier_marks import range_outline
-from ui.figures.frontier_tables import frontier_table, measured_table
 from ui.figures.heat_map import build_heat_map, heat_map_alt_text, heat_map_table
 from ui.figures.load_curve import build_load_curve
 

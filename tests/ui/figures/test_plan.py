@@ -9,7 +9,7 @@ import pytest
 
 from sizing.base.result import LoadPoint, Plan
 from sizing.catalog.gpu_rows import gpus
-from sizing.planning.memory_parts import memory_parts
+from sizing.planning.explain_memory import memory_parts
 from sizing.scenario.schema import Limits
 from ui.figures import template
 from ui.figures.load_curve import build_load_curve, load_curve_alt_text, load_curve_table

@@ -12,10 +12,15 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route, WebSocketRoute
 from starlette.testclient import TestClient
+from starlette.types import Message
 from starlette.websockets import WebSocket, WebSocketDisconnect
+from streamlit.proto.BackMsg_pb2 import BackMsg
+from streamlit.proto.ClientState_pb2 import ClientState
 
 from sharing.settings import Settings
+from tests.loops import awaited
 from ui.gate import Gate, uploads
+from ui.gate.requests import whole_at_first
 from ui.gate.serving import ServerSetup
 
 UPLOAD = "/_stcore/upload_file/{session}/file"
@@ -241,3 +246,32 @@ def test_so_many_sessions_are_connected_from_an_address(one: str, neighbour: str
             pass
     with second.websocket_connect(STREAM):
         pass
+
+
+def run(fragment: str = "") -> bytes:
+    state = ClientState(query_string="isl=7", fragment_id=fragment, is_auto_rerun=bool(fragment))
+    return BackMsg(rerun_script=state).SerializeToString()
+
+
+def received(*sent: bytes) -> list[bytes]:
+    """What Streamlit is given of what a browser sends."""
+    messages: Iterator[Message] = iter({"type": "websocket.receive", "bytes": one} for one in sent)
+
+    async def receive() -> Message:
+        return next(messages)
+
+    async def all_of_them() -> list[bytes]:
+        guarded = whole_at_first(receive)
+        return [(await guarded())["bytes"] for _ in sent]
+
+    return awaited(all_of_them)
+
+
+def test_a_part_of_a_page_is_asked_for_only_after_all_of_it() -> None:
+    assert received(run("part"), run("part")) == [run(), run("part")]
+    assert received(run(), run("part")) == [run(), run("part")]
+
+
+@pytest.mark.parametrize("before", [BackMsg(clear_cache=True).SerializeToString(), b"\xff\xffnonsense"])
+def test_what_is_no_run_goes_through_as_it_is(before: bytes) -> None:
+    assert received(before, run("part")) == [before, run()]

@@ -12,7 +12,7 @@ from sharing.configuration import DOCUMENT, document
 from sharing.settings import PREFIXES, InvalidSettings, read_settings, variables
 from tests.patience import PATIENCE_S
 from tests.tools.source_files import ROOT
-from ui.gate.names import called, is_local
+from ui.gate.serving import called, is_local
 
 
 def started(home: Path, *options: str, **environment: str) -> subprocess.CompletedProcess[str]:

@@ -6,8 +6,9 @@ import pytest
 
 from sizing.base.result import Plan
 from sizing.scenario.schema import Scenario
-from tests.sizing.asking import put_beside
+from tests.sizing.asking import put_beside, raw
 from ui.size.key_figures import key_figures, whole_systems
+from ui.size.tables import USE, alternatives_table, in_order
 
 ON = date(2026, 11, 25)
 
@@ -57,3 +58,27 @@ def test_an_old_price_is_flagged_beside_the_cost(plan: Plan, dates: tuple[str, .
     cost = next(f for f in key_figures(put_beside(scenario("on_prem"), dated), ON) if f.name == "usd_per_month")
     assert cost.note.endswith(said or "$5,000 to $8,000")
     assert ("90 days" in cost.note or "undated" in cost.note) == bool(said)
+
+
+@pytest.fixture
+def table(plan: Plan):
+    return alternatives_table(put_beside(Scenario.model_validate(raw()), plan))
+
+
+def test_the_plan_is_the_first_row_and_cannot_be_used(plan: Plan, table) -> None:
+    assert table["gpu"][0].startswith(f"Plan: {plan.deployment.gpus} x ")
+    assert table["usd"][0] == pytest.approx(plan.cost.hardware_usd_per_month, rel=0.01)
+    assert table["ttft"][0] == pytest.approx(plan.latency.ttft_ms.at_percentile, rel=0.01)
+    assert table["difference"][0] == "this plan"
+    assert table[USE].isna().tolist() == [True, False, False]
+
+
+def test_what_has_no_price_is_last_and_has_no_difference(plan: Plan, table) -> None:
+    assert [c.hardware_usd_per_month is None for c in in_order(plan.alternatives)] == [False, True]
+    assert table["usd"].isna().tolist() == [False, False, True]
+    assert table["difference"].isna().tolist() == [False, False, True]
+    assert table["difference"][1] == "+35 %"
+
+
+def test_gpus_format_and_engine_have_columns_of_their_own(table) -> None:
+    assert list(table.columns)[:9] == [USE, "gpu", "split", "format", "engine", "ttft", "itl", "usd", "origin"]

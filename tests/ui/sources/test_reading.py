@@ -12,6 +12,7 @@ from tests.collectors.servers import Asked, Told, serving, vector
 from tests.patience import PATIENCE_S
 from ui.sources import KnownSource, Origin, deployments_of, observed, over_time, per_device, reading, xids_of
 from ui.sources.known import listing
+from ui.sources.moment import window_in_words
 
 VIEWERS = 30
 PATIENT_S = 60.0
@@ -93,3 +94,20 @@ def test_a_moment_of_the_past_is_read_there(clock: list[float]) -> None:
     with serving(answer) as server:
         observed(prometheus(server.url), end_s=1_700_000_000.0, wait_s=PATIENT_S)
     assert set(times) == {"1700000000.000"}
+
+
+@pytest.mark.parametrize(
+    ("window_s", "words"),
+    [
+        (60, "in the last minute"),
+        (300, "in the last 5 minutes"),
+        (900, "in the last 15 minutes"),
+        (3600, "in the last hour"),
+        (5400, "in the last 1.5 hours"),
+        (86_400, "in the last 24 hours"),
+        (7 * 86_400, "in the last 7 days"),
+    ],
+)
+def test_a_verdict_names_its_window(window_s: float, words: str) -> None:
+    assert window_in_words(window_s) == words
+    assert window_in_words(window_s, "12:05") == words.replace("last ", "") + " until 12:05"

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Callable
 
-from collectors.backends.scrape.promql.operators import FILTERS
+from collectors.backends.scrape.promql.evaluate import FILTERS
 from collectors.backends.scrape.promql.tree import (
     Aggregate,
     Binary,

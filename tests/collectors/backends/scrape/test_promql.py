@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from collectors.backends.scrape.kept import kept
 from collectors.backends.scrape.promql import evaluate, parse
 from collectors.backends.scrape.promql.samples import Track, Tracks
+from collectors.backends.scrape.scraper import kept
 from collectors.backends.scrape.text import read_page
 from collectors.errors import UnsupportedExpression
 from collectors.reading.gpu_values import gpu_queries
