@@ -28,7 +28,8 @@ class OptionChoice:
 
     ``usd_per_hour`` (USD/h) and ``power_kw`` (kW) are of all systems together, NaN when unknown. Of each option:
     ``system_gpus``, of them ``domain_gpus`` that fast links join, whether a ``fabric`` joins its systems,
-    and how much more than stated it may cost by the basis of its price (``price_doubt``).
+    how much more than stated it may cost by the basis of its price (``price_doubt``), and whether nobody is known to
+    sell or rent it (``unsold``): it is in no list and has no price.
     """
 
     options: NDArray[np.object_]
@@ -36,6 +37,7 @@ class OptionChoice:
     domain_gpus: Counts
     fabric: Flags
     price_doubt: Floats
+    unsold: Flags
     systems: Counts
     usd_per_hour: Floats
     power_kw: Floats
@@ -104,6 +106,7 @@ class Offers:
         self.usd_per_hour: Floats = np.array([option.usd_per_hour for option in flat], dtype=np.float64)
         self.power_kw: Floats = np.array([option.power_kw for option in flat], dtype=np.float64)
         self.price_doubt: Floats = np.array([doubt_of_price(option) for option in flat], dtype=np.float64)
+        self.unsold: Flags = np.array([option.assumed and not option.priced for option in flat], dtype=np.bool_)
         self.ranked_by = (
             *(self.first, self.counts, self.gpus, self.hosts, self.joined, self.unpriced),
             np.nan_to_num(self.usd_per_hour),
@@ -150,6 +153,7 @@ def cheapest_option(
         domain_gpus=offers.domain_gpus[chosen],
         fabric=offers.joined[chosen] > 0,
         price_doubt=offers.price_doubt[chosen],
+        unsold=offers.unsold[chosen],
         systems=systems,
         usd_per_hour=systems * offers.usd_per_hour[chosen],
         power_kw=systems * offers.power_kw[chosen],
@@ -166,6 +170,7 @@ def _nothing() -> OptionChoice:
         domain_gpus=none,
         fabric=np.empty(0, dtype=np.bool_),
         price_doubt=nothing,
+        unsold=np.empty(0, dtype=np.bool_),
         systems=none,
         usd_per_hour=nothing,
         power_kw=nothing,

@@ -69,6 +69,10 @@ SPANS = 1.3
 """For an instance that spans several systems. Chosen as :data:`STAGES`: it stands and falls with each of them and with
 the network between, whose throughput no prediction of one system was held against."""
 
+UNSOLD = 4.0
+"""For hardware that nobody is known to sell or rent, in a scenario that names none. Chosen as :data:`DOUBTFUL_SPLIT`:
+what cannot be ordered is no answer while anything else serves (B100, GH200 of 144 GB, H200 NVL by the hour)."""
+
 SPLIT = 1.0 / 0.9
 """For prefill and decode in instances of their own. Chosen: two pools to size, scale and watch, and a transfer between
 them, are worth it where they save a tenth; less is within the error of both predictions."""
@@ -124,9 +128,11 @@ def _measured(question: Question, evaluated: Evaluated, rows: Rows) -> Floats:
 
 def of_hardware(question: Question, gpus: Counts, chosen: OptionChoice) -> Floats:
     """The factor of instances of so many ``gpus`` (N,) in what they are bought or rented in (N,): those that span
-    several systems, and where cost decides, what is priced on another basis than what sellers ask counts as they may
-    ask, so that a price of which that is known comes first within the doubt."""
+    several systems, what nobody sells unless it is named, and where cost decides, what is priced on another basis than
+    what sellers ask counts as they may ask, so that a price of which that is known comes first within the doubt."""
     spanning = np.where(gpus > chosen.system_gpus, SPANS, 1.0)
+    if not question.scenario.deployment.gpus:
+        spanning = spanning * np.where(chosen.unsold, UNSOLD, 1.0)
     return spanning * chosen.price_doubt if question.scenario.deployment.objective in BY_COST else spanning
 
 

@@ -42,6 +42,7 @@ def draw() -> None:
         "read how many GPUs and systems serve it, at which latency and cost, what limits it, how sure that is and why. "
         "Every number can be followed to its formula and source, and no scenario is sent anywhere."
     )
+    _given()
     if allowed(Right.READ):
         _recent()
     for kind, title in SECTIONS.items():
@@ -49,7 +50,6 @@ def draw() -> None:
         with st.grid(4, min_column_width=220):
             for preset in (p for p in presets().values() if p.kind == kind):
                 _card(preset)
-    _given()
     st.subheader("What a plan answers", anchor=False)
     st.markdown(
         "- **How many**: GPUs, instances and whole systems, with the range that 80 % of such estimates fall in.\n"
@@ -84,9 +84,8 @@ def _recent() -> None:
 
 def _given() -> None:
     """The question the other way round, for who has hardware or money already."""
-    st.subheader("Or from what you have", anchor=False)
-    st.markdown("How much of the scenario on Size do your servers, your budget or your power serve?")
-    with st.container(horizontal=True, gap="medium"):
+    with st.container(horizontal=True, gap="medium", vertical_alignment="center"):
+        st.markdown("Or the other way round: what do these serve?", width="content")
         for have, title, icon in GIVEN:
             draw_given(title, have, key=f"given_{have}", icon=icon, help="Opens Explore with the scenario on Size.")
 

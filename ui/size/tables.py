@@ -119,8 +119,10 @@ def _most_letters(column: pd.Series) -> int:
 
 
 def _draw_notes(answer: FormAnswer, planned: Deployed) -> None:
-    """What has to be known of the ranking: what is estimated, and which prices are of another basis."""
+    """What has to be known of the ranking: what is priced and estimated, and which prices are of another basis."""
     plan = answer.plan
+    if plan.alternatives:
+        st.caption(f":material/payments: USD/month: {_HARDWARE[0].lower()}{_HARDWARE[1:]}")
     if not plan.alternatives:
         st.caption(why_no_alternatives(plan))
     elif any(c.decided_by == "analytic" for c in plan.alternatives) and plan.decided_by == "simulation":

@@ -18,6 +18,7 @@ from sizing.search.preferences import (
     PER_HALVING,
     SPLIT,
     STAGES,
+    UNSOLD,
     room,
 )
 from sizing.search.ranking import Keys
@@ -209,3 +210,22 @@ def test_experts_over_pcie_are_held_back_as_tensor_parallelism_is() -> None:
         least[name] = together.factor.min()
     assert least["tp"] == pytest.approx(least["dp"])
     assert least["tp"] >= APART**2
+
+
+@pytest.mark.parametrize(
+    ("objective", "location", "unsold"),
+    [("energy", "on_prem", "b100"), ("energy", "on_prem", "gh200_144g"), ("gpus", "cloud", "h200_nvl")],
+)
+def test_what_nobody_sells_comes_first_only_where_it_is_named(objective: str, location: str, unsold: str) -> None:
+    """In no list of servers or instances, and without any price: it draws little, and cannot be ordered."""
+    asked = raw(R1 if unsold == "b100" else LLAMA_8B, deployment={"objective": objective, "location": location})
+    every = screened(understand(Scenario.model_validate(asked))).deployments
+    assert every[int(every.order()[0])].kind.option(every[int(every.order()[0])].k).priced
+    named = {**asked, "deployment": {**asked["deployment"], "gpus": [unsold, "l4"]}}
+    both = screened(understand(Scenario.model_validate(named))).together
+    factors = {both.gpu(k): float(both.factor[k]) for k in range(len(both))}
+    alone = screened(understand(Scenario.model_validate({**named, "deployment": asked["deployment"]}))).together
+    of_unsold = [k for k in range(len(alone)) if alone.gpu(k) == unsold]
+    assert of_unsold
+    assert min(alone.factor[of_unsold]) >= UNSOLD
+    assert factors[unsold] < UNSOLD
