@@ -151,11 +151,9 @@ def _replayed(source: str, run: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
         prompts, answers = (_spread(rng, asks, turns[name], turns[f"{name}_median"]) for name in ("prompt", "output"))
         records = instance.loop(users, prompts, answers, share * prompts)
         setting = f"{run['name']}, {users} in flight"
-        if tokens_per_s is not None:
-            itl_s = np.median((records["finished"] - records["first"]) / np.maximum(records["output"] - 1.0, 1.0))
-            yield _row("tokens/s of sessions", source, setting, tokens_per_s, users / float(itl_s), assumed)
-        middle = np.mean if run.get("ttft") == "mean" else np.median
-        ttft = float(middle(records["first"] - records["arrived"]))
+        itl_s = np.median((records["finished"] - records["first"]) / np.maximum(records["output"] - 1.0, 1.0))
+        yield _row("tokens/s of sessions", source, setting, tokens_per_s, users / float(itl_s), assumed)
+        ttft = float(np.median(records["first"] - records["arrived"]))
         yield _row("TTFT of later turns, s", source, setting, ttft_s, ttft, assumed)
 
 

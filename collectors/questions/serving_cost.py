@@ -14,21 +14,17 @@ from collectors.queries.query import GROUPED, Query, of_source
 from collectors.queries.ttl import FOURTH
 from collectors.source import Source
 from collectors.vocabulary.expressions import MODEL_KEYS
-
-HOURLY = "llm_total_hourly_cost"
-"""USD per hour now, by ``cost_basis``."""
-
-PER_MILLION_TOKENS = "llm_cost_per_million_tokens"
-"""USD, by ``cost_basis`` and ``phase``: empty for prompt and answer together, prompt, generation."""
-
-CACHE_SAVINGS = "llm_cache_savings_fraction"
-"""Share of the prompt tokens that came from the KV cache."""
-
-NAMES = (HOURLY, PER_MILLION_TOKENS, CACHE_SAVINGS)
-
-MODEL, VERSION, WORKLOAD, BASIS, PHASE = "model_name", "model_version", "workload_type", "cost_basis", "phase"
-NAMESPACES = ("exported_namespace", "namespace")
-"""Where the namespace of the model stands: Prometheus moves it aside where the target has one of its own."""
+from collectors.vocabulary.opencost import (
+    BASIS,
+    CACHE_SAVINGS,
+    HOURLY,
+    MODEL,
+    NAMESPACES,
+    PER_MILLION_TOKENS,
+    PHASE,
+    VERSION,
+    WORKLOAD,
+)
 
 CostBasis = Literal["allocation", "usage"]
 Phase = Literal["", "prompt", "generation"]

@@ -19,7 +19,7 @@ from sizing.economics import allowance, fleet_results, present_value, results
 MODULES = (
     *(result, deployed, latency_and_cost, provenance, quantity, reuse_result, mixed, results, fleet_results),
     *(present_value, allowance),
-    *(outcome, tornado, flips, promises, tornado, comparison, formats, levers, nim, optimised),
+    *(outcome, tornado, flips, promises, comparison, formats, levers, nim, optimised),
 )
 """Where the result types stand."""
 

@@ -19,8 +19,8 @@ from collectors.backends.side_by_side import side_by_side
 from collectors.backends.veiled import Veil
 from collectors.errors import BrokenPage, SourceError, TooLarge, UnusableAnswer
 from collectors.prometheus.fetch import Fetcher, Reply, status_problem
-from collectors.questions.serving_cost import NAMES as OPENCOST_NAMES
 from collectors.vocabulary import MetricCandidate, engine_vocabularies, gpu_vocabularies
+from collectors.vocabulary.opencost import NAMES as OPENCOST_NAMES
 from collectors.vocabulary.schema import spelled_in
 from collectors.vocabulary.spellings import respelled, spellings
 
