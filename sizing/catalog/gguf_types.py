@@ -22,6 +22,8 @@ USUAL_TYPE = "Q4_K_M"
 ``hf.co/USER/REPO`` in Ollama, and ``-hf USER/REPO`` of llama.cpp's server (its README: "quant is optional,
 case-insensitive, default to Q4_K_M"; Hugging Face's Hub docs on Ollama: "By default, the Q4_K_M quantization scheme is
 used", both read 2026-11-30). Models that were added to Ollama's library before mid-2024 have Q4_0, 6 % less."""
+TRAINED_TYPE = "Q4_0"
+"""The same where weights were trained for it ("qat"): Gemma 3 (google/gemma-3-27b-it-qat-q4_0-gguf, 2025-04)."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -68,6 +70,11 @@ def type_named(name: str) -> GgufType | None:
     """The type that a file, a tag or a tool calls so, case aside; None where none is."""
     wanted = name.lower()
     return next((one for one in gguf_types().values() if wanted in (one.precision, *one.names)), None)
+
+
+def usual_type(name: str) -> GgufType:
+    """The type of what is loaded by a name of files that tells none."""
+    return gguf_types()[TRAINED_TYPE if "qat" in name.lower() else USUAL_TYPE]
 
 
 def formats_of(names: Iterable[str]) -> tuple[str, ...]:

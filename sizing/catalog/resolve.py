@@ -19,7 +19,7 @@ from sizing.catalog.checkpoint_names import CheckpointName, WordKind, changes_ar
 from sizing.catalog.checkpoints import publishers_of_sizes
 from sizing.catalog.files import read_yaml
 from sizing.catalog.from_size import MAX_PARAMS_B, MIN_PARAMS_B, model_from_size
-from sizing.catalog.gguf_types import USUAL_TYPE, gguf_types
+from sizing.catalog.gguf_types import usual_type
 from sizing.catalog.model import Model
 from sizing.catalog.model_rows import models
 from sizing.catalog.precisions import Precision, precisions
@@ -110,7 +110,7 @@ def known_model(name: str) -> ResolvedModel | None:
     if known.max_context or unknown:
         model = replace(model, max_context=known.max_context if not unknown else _told_context(unknown))
     usual = typed.precision is None and typed.of_files
-    other = _other_format(precisions()[gguf_types()[USUAL_TYPE].precision] if usual else typed.precision, model)
+    other = _other_format(precisions()[usual_type(wanted).precision] if usual else typed.precision, model)
     model = _without_foreign_size(model, wanted, other) if other else model
     return ResolvedModel(
         name=wanted,

@@ -51,6 +51,7 @@ def test_files_of_another_model_have_their_published_size(kind, gigabytes):
     ("name", "precision"),
     [
         ("llama3.3:70b", "q4_k_m"),
+        ("gemma3:27b-it-qat", "q4_0"),
         ("ollama/llama3.1:8b", "q4_k_m"),
         ("deepseek-r1:671b", "q4_k_m"),
         ("bartowski/Llama-3.3-70B-Instruct-GGUF", "q4_k_m"),
