@@ -42,8 +42,9 @@ LONG = ("capacity_configurations", "errors", "open_split", "slices", "coverage",
 TRIED_TITLES = (
     *("What was tried", "Load, tried on 2026-11-26", "Attention of prompts, tried on 2026-11-28"),
     *("Sessions, tried on 2026-11-29", "Prompts alone, tried on 2026-11-29"),
-    *("Widened weights, tried on 2026-11-29", "Start-up, tried on 2026-11-30", "Sessions, tried on 2026-11-30"),
-    "Open numbers, looked at on 2026-11-29",
+    *("Widened weights, tried on 2026-11-29", "Before the first token, tried on 2026-11-30"),
+    *("Launches of prompts' steps, tried on 2026-11-30", "Start-up, tried on 2026-11-30"),
+    *("Sessions, tried on 2026-11-30", "Open numbers, looked at on 2026-11-29"),
 )
 """Chapters for who works on the engine, in a document of their own."""
 CAPACITY_FIGURE = ROOT / "docs" / "images" / "accuracy_capacity.svg"

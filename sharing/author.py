@@ -4,6 +4,9 @@ import getpass
 
 from sharing.access import Actor, Role
 
+SYSTEM_USER = "root"
+"""The user that a container or a service runs as by default: the name of nobody who could answer for a report."""
+
 
 def owner(name: str = "") -> Actor:
     """The user that runs this process, who may do everything; under another name where one is given."""

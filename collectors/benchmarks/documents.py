@@ -31,7 +31,7 @@ GZIP_START = b"\x1f\x8b"
 _TERMINAL_CODE = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]")
 """Colours and cursor movements of a terminal, which a paste or a saved log brings along (ECMA-48)."""
 _NO_SPACE = re.compile(r"\S")
-_TOP_LEVEL_KEY = re.compile(r"^(benchmarks|metadata|args|config):", re.MULTILINE)
+_TOP_LEVEL_KEY = re.compile(r"^(benchmarks|metadata|args|config|scenario):", re.MULTILINE)
 
 
 @dataclass(frozen=True, kw_only=True)

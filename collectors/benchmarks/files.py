@@ -11,7 +11,7 @@ from pathlib import PurePosixPath
 from collectors.benchmarks.documents import GZIP_START, MAX_BYTES, ZIP_START
 from collectors.benchmarks.reader import read_benchmark
 from collectors.benchmarks.records import BenchmarkRun, Imported, LatencyStats, RowError
-from collectors.benchmarks.tools import aiperf, guidellm, inference_perf, llmperf
+from collectors.benchmarks.tools import aiperf, evalscope_perf, guidellm, inference_perf, llmperf
 from collectors.errors import BenchmarkFileError, NotAResultFile
 
 MAX_FILES = 500
@@ -193,11 +193,13 @@ def _folder(point: BenchmarkRun) -> str:
 
 
 def _run(point: BenchmarkRun) -> tuple[str, ...]:
-    """Equal for exports of the same run: AIPerf writes a folder a run, LLMPerf two files named alike."""
+    """Equal for exports of the same run: AIPerf and EvalScope write a folder a run, LLMPerf two files named alike."""
     if point.tool == aiperf.FORMAT and PurePosixPath(point.file).stem.startswith("profile_export"):
         return (point.tool, _folder(point))
     if point.tool == llmperf.FORMAT and _SUFFIX.search(PurePosixPath(point.file).stem):
         return (point.tool, _folder(point), _SUFFIX.sub("", PurePosixPath(point.file).stem))
+    if point.tool == evalscope_perf.FORMAT and _folder(point) != ".":
+        return (point.tool, _folder(point))
     if point.tool == guidellm.FORMAT and point.when is not None:
         load = (point.request_rate_rps, point.concurrency, point.requests_completed)
         return (point.tool, f"{point.when:%Y-%m-%d %H:%M:%S}", str(load))

@@ -18,7 +18,7 @@ from collectors.questions.over_limits import OverLimit, bucket_of, over_limits
 from collectors.questions.past_windows import PastWindow, past_windows
 from collectors.questions.xids import LostReplica, lost_replicas
 from collectors.reading.discovery import discover
-from collectors.reading.layout import replica_name
+from collectors.reading.layout import STALE_AFTER_SCRAPES, replica_name
 from collectors.reading.observation import Observation
 from collectors.reading.topology import find_topology, presence
 from collectors.source import Source
@@ -179,15 +179,24 @@ def _replicas(
     answers = asking.vectors(queries)
     rates = {key: {named(labels): value for labels, value in pairs} for key, pairs in answers.items()}
     over_time = _over_time(asking, by, named)
+    running = over_time.get("running", {})
+    named.live.update(_late(asking, running))
     made = tuple(
         _replica(name, labels, rates, over_time, asking, gaps.scale if gaps else 1.0)
         for name, labels in sorted(named.live.items())
     )
-    running = over_time.get("running", {})
     moments = sorted({t for series in running.values() for t in series})
     had = [{name for name, series in running.items() if t in series} for t in moments]
     changes = tuple(t for t, before, now in zip(moments[1:], had, had[1:], strict=False) if before != now)
     return made, tuple((t, len(names)) for t, names in zip(moments, had, strict=True)), changes
+
+
+def _late(asking: Asking, running: Mapping[str, Mapping[float, float]]) -> Mapping[str, Labels]:
+    """Replicas without data now that had some a few scrapes ago: a scrape that failed is no loss."""
+    layout, since = asking.topology.layout, asking.at_s - STALE_AFTER_SCRAPES * asking.interval_s
+    last = {name: max(line, default=-math.inf) for name, line in running.items()}
+    seen = {replica_name(labels): labels for labels in layout.seen}
+    return {name: seen[name] for name in layout.lost if name in seen and last.get(name, -math.inf) >= since}
 
 
 def _over_time(asking: Asking, by: str, named: Named) -> Mapping[str, Mapping[str, Mapping[float, float]]]:

@@ -367,7 +367,8 @@ def _slower(slow: CauseDifference, number: int) -> str:
     """ "The steps of vllm-1 take 1.48 times as long as those of its peers."."""
     most = "" if number == 1 else "up to "
     whose = "its" if number == 1 else "their"
-    return f"The steps of {slow.subject} take {most}{slow.measured:.2f} times as long as those of {whose} peers."
+    seen = f" ({slow.words})" if slow.words else ""
+    return f"The steps of {slow.subject} take {most}{slow.measured:.2f} times as long as those of {whose} peers{seen}."
 
 
 def _it(number: int) -> str:

@@ -9,17 +9,19 @@ from scipy.optimize import brentq
 
 from collectors.questions.deployments import ObservedDeployment
 from collectors.questions.details import Details
+from collectors.questions.devices import Device
 from collectors.questions.xids import LostReplica
 from collectors.reading.observation import Observation
 from reality.compare import Planned
 from reality.diagnosis.arrivals import Pattern, differs, pattern_of
 from reality.diagnosis.causes import FIELDS, Cause, CauseDifference
 from reality.diagnosis.fitting import FARTHEST
-from reality.diagnosis.slow_replicas import ReplicaSlowness, fleet_of, follows_speed
+from reality.diagnosis.slow_replicas import ReplicaSlowness, fleet_of, follows_speed, places_of
 from reality.diagnosis.worlds import Circumstances, Worlds
 from reality.lengths import fits_planned, from_histogram, from_plan, is_as_stated, shared_prefix
 from reality.sampling import variation
 from sizing.base.arrays import Floats
+from sizing.base.format import count
 from sizing.base.units import MS_PER_S
 from sizing.catalog.precisions import KV_CACHE_TYPES, precisions
 from sizing.deployments.candidates import support_of
@@ -262,7 +264,7 @@ class _Reader:
 
     def _deployment(self, now: Circumstances, instances: int) -> Circumstances:
         live = self.observed.number("replicas")
-        replicas = int(live) if live else instances
+        replicas = max(int(live), len(self.details.replicas)) if live else instances  # one scrape may have failed
         if not live:
             self.assumed.append("As many replicas as planned: the source does not show them.")
         if replicas != instances:
@@ -323,6 +325,8 @@ class _Reader:
             row = replace(self.row, precision=precision)
             if precision.bytes == self.row.precision.bytes:
                 continue
+            if precision.named_only and not self.row.precision.gguf_type:
+                continue
             if support_of(self.question.model, row).status == "no":
                 continue
             printed = self.worlds.printed_tokens(row)
@@ -375,6 +379,7 @@ class _Reader:
                     unit="times the step time of its peers",
                     error=min(fleet.error / abs(worst - 1.0), 1.0),
                     subject=", ".join(slow[:MOST_NAMED]) + others,
+                    words=self._slowed_down(slow, fleet.throttled),
                 )
             )
         if fleet.uneven and not (fleet.slow and follows_speed(fleet)):
@@ -385,6 +390,16 @@ class _Reader:
                 )
             )
         return fleet
+
+    def _slowed_down(self, slow: Sequence[str], throttled: Sequence[Device]) -> str:
+        """ "GPU node0/4 hardware thermal slowdown" of the GPUs of slow replicas; "" where none says so."""
+        places = {place for one in self.details.replicas if one.name in slow for place in places_of(one)}
+        own = [device for device in throttled if (device.pod or device.host) in places]
+        named = [f"{one.name} {', '.join(one.harmful_causes) or _clock_of(one)}".rstrip() for one in own]
+        if not named:
+            return ""
+        more = f" and {len(named) - MOST_NAMED} more" if len(named) > MOST_NAMED else ""
+        return f"GPU{'s' if len(named) > 1 else ''} {'; '.join(named[:MOST_NAMED])}{more}"
 
     def _refined(self, fleet: ReplicaSlowness, now: Circumstances) -> ReplicaSlowness:
         """The same with the slowness of slow replicas from runs: how many times as long steps must take, under the
@@ -416,6 +431,11 @@ class _Reader:
         if missing(-FARTHEST) > 0.0 or missing(FARTHEST) < 0.0:
             return None
         return math.exp(float(brentq(missing, -FARTHEST, FARTHEST, xtol=SAME_SLOWNESS)))
+
+
+def _clock_of(one: Device) -> str:
+    clock = one.values.get("sm_clock")
+    return f"at {count(clock)} MHz" if clock else ""
 
 
 def _errors_of(lost: Sequence[LostReplica]) -> str:

@@ -108,8 +108,8 @@ def described(row: CauseRow) -> str:
                 "all replicas, whose GPUs are slowed down," if row.cause == "slow_gpu" else "the engine"
             )
             allowed = ", which the plan's interval allows" if row.why.startswith("within") else ""
-            take = "take" if ", " in who else "takes"
-            return f"{who} {take} {significant(measured)} times {_than(row)}{_since(row)}{allowed}"
+            take, seen = "take" if ", " in who else "takes", _seen_on(row)
+            return f"{who} {take} {significant(measured)} times {_than(row)}{seen}{_since(row)}{allowed}"
         case "weights":
             return row.why or "weights are in another format than planned"
         case unknown:
@@ -120,6 +120,11 @@ def _taken_in(measured_ms: float, planned_ms: float, why: str) -> str:
     """ "requests take 458 ms before the engine has them, 12 ms were planned (front end: ...)"."""
     before = f"requests take {ms(measured_ms)} before the engine has them, {ms(planned_ms)} were planned"
     return f"{before} (front end: {', '.join(filter(None, (INTAKE, why)))})"
+
+
+def _seen_on(row: CauseRow) -> str:
+    """ " (GPU node0/4 hardware thermal slowdown)" of a slow replica whose GPUs say why."""
+    return f" ({row.why})" if row.cause == "slow_gpu" and row.subject and row.why else ""
 
 
 def _than(row: CauseRow) -> str:

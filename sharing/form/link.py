@@ -13,6 +13,7 @@ from urllib.parse import urlencode
 from commandline.faults import TEXTS
 from commandline.foreign_text import shown
 from sharing.form.choices import label, near_options, option_of
+from sharing.form.cost_words import COST_CHOICES
 from sharing.form.fields import FIELDS, LONGEST_NUMBER, MAY_BE_EMPTY, Field
 from sharing.form.left_behind import GIVEN, NAMED_TRACE
 from sharing.form.link_versions import former_defaults
@@ -35,24 +36,6 @@ WITH_INPUTS = (*WITH_FORM, "benchmarks", "live", "reality")
 ANY_TEXT = ("model",)
 """Choices that take what is not listed."""
 
-COST_CHOICES: Mapping[str, str] = MappingProxyType(
-    {
-        "cost_region": "region",
-        "cost_purchase": "purchase",
-        "cost_cloud": "cloud_provider",
-        "cost_cloud_region": "cloud_region",
-        "cost_growth": "growth_percent_per_year",
-        "cost_base": "hybrid_base",
-        "cost_facility": "facility",
-        "cost_licence": "licence",
-        "cost_without": "leave_out",
-        "cost_ramp": "ramp_up_months",
-        "cost_api": "api",
-    }
-)
-"""Choices of the Cost page: the parameter of each, and the key of ``costs`` in a scenario that it sets. They say what
-is paid for, and never what it costs: links, reports and released prices hold all of them."""
-
 NO_INPUTS = frozenset(
     {
         *COST_CHOICES,
@@ -71,6 +54,11 @@ NO_INPUTS = frozenset(
         "range",
         "have",
         "have_gpus",
+        "have_kw",
+        "have_systems",
+        "serve_gpu",
+        "serve_system",
+        "map_gpu",
         "term",
         "chapter",
         "bench",

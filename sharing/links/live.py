@@ -4,16 +4,15 @@ from dataclasses import dataclass
 from urllib.parse import urlsplit
 
 from sharing.errors import InvalidEntry
+from sharing.form.cost_words import COST_CHOICES, in_words
 from sharing.form.fields import FIELDS
 from sharing.form.left_behind import keys_not_held
-from sharing.form.link import COST_CHOICES, VERSION, Parameters, from_parameters, link_to, to_parameters
+from sharing.form.link import VERSION, Parameters, from_parameters, link_to, to_parameters
 from sharing.form.link_versions import LINK_VERSION
 from sharing.form.presets import defaults
 from sharing.form.write import from_scenario
 from sharing.report.addresses import cleared
 from sizing import Scenario
-from sizing.catalog.payment_terms import TERMS
-from sizing.scenario.costs import Costs
 from sizing.scenario.model_asked import ModelConfig
 
 BASE = "http://localhost:8501"
@@ -33,18 +32,10 @@ def live_link(scenario: Scenario, page: str) -> LiveLink:
     if isinstance(scenario.model, ModelConfig):
         raise InvalidEntry("The model is a config.json, which no link carries: send the scenario as a file.")
     parameters = to_parameters(from_scenario(scenario))
-    read, rent = defaults() | from_parameters(parameters).values, _rent(scenario)
-    address = link_to(page, {VERSION: [LINK_VERSION]} | without_addresses(parameters) | rent)
-    carried = {f"costs.{COST_CHOICES[key]}" for key in rent}
+    read, costs = defaults() | from_parameters(parameters).values, in_words(scenario.costs)
+    address = link_to(page, {VERSION: [LINK_VERSION]} | without_addresses(parameters) | costs)
+    carried = {f"costs.{COST_CHOICES[key]}" for key in costs}
     return LiveLink(address=address, left_out=tuple(key for key in keys_not_held(scenario, read) if key not in carried))
-
-
-def _rent(scenario: Scenario) -> dict[str, list[str]]:
-    """From whom and how instances are rented, where the scenario says so: it decides what is planned in the cloud."""
-    costs = scenario.costs
-    purchase = "" if costs.purchase == Costs.model_fields["purchase"].default else TERMS[costs.purchase].label
-    texts = {"cost_purchase": purchase, "cost_cloud": costs.cloud_provider, "cost_cloud_region": costs.cloud_region}
-    return {key: [text] for key, text in texts.items() if text}
 
 
 def without_addresses(parameters: Parameters) -> dict[str, list[str]]:

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from sharing.form.link import COST_CHOICES
+from sharing.form.cost_words import COST_CHOICES
 from sharing.report.content import Released
 from sizing.base.latency_and_cost import Cost
 from sizing.base.result import Plan

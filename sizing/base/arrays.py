@@ -36,8 +36,9 @@ class Columns:
     """
 
     def __len__(self) -> int:
+        kind: Any = type(self)
         values = vars(self)
-        for name, declared in _declared(type(self)):
+        for name, declared in _declared(kind):
             value = values[name]
             if isinstance(value, TABLES) if declared is None else declared:
                 return len(value)

@@ -5,7 +5,7 @@ The minor number rises with every change that moves a figure of an answer, the p
 
 import re
 
-ENGINE_VERSION = "0.11.0"
+ENGINE_VERSION = "0.12.0"
 FIRST_TO_MOVE = (0, 9)
 """Major and minor number of the first version that was raised with its figures. Engines before it all called themselves
 0.1.0, whatever they answered."""

@@ -28,8 +28,14 @@ _HOSTED = re.compile(r"-v?[1-9]\d*:\d+$")
 
 _SNAPSHOT = re.compile(r"/snapshots/[^/]*/?$")
 """Where the cache of Hugging Face keeps a revision of a model."""
-_GGUF = re.compile(r"^i?q\d(\.\d)?$")
-_GGUF_TAIL = frozenset({"k", "0", "1", "xxs", "xs", "s", "m", "l", "xl", "nl"})
+_GGUF = re.compile(r"^(i|t)?q\d(\.\d)*$")
+_GGUF_TAIL = frozenset({"k", "0", "1", "xxs", "xs", "s", "m", "l", "xl", "nl", "ks", "km", "kl"})
+_GGUF_FILE = re.compile(r"(-\d{5}-of-\d{5})?\.gguf$")
+"""How the name of a GGUF file, or of its first part, ends."""
+_DOTTED = re.compile(r"\.(?=(i1|(i|t)?q\d|b?f16|f32|gguf)\b|(i|t)?q\d_)")
+"""The point that some converters write before the type of a GGUF file: ``llama-2-7b.Q4_K_M.gguf``."""
+_TAG = re.compile(r"^(ollama/|library/|registry\.ollama\.ai/library/)?[^/:]+:(?!\d+$)[^/:]+$")
+"""What Ollama calls a model of its own library: a name and a tag, which is never a number alone (Bedrock: ``v0:2``)."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,10 +48,14 @@ class Word:
 
 @dataclass(frozen=True, kw_only=True)
 class CheckpointName:
-    """A name taken apart. ``precision`` is the weight format it tells, None where it tells none."""
+    """A name taken apart. ``precision`` is the weight format it tells, None where it tells none.
+
+    ``of_files``: a tag of Ollama or a repository of GGUF files, of which a type is loaded whether it says one or not.
+    """
 
     words: tuple[Word, ...]
     precision: Precision | None
+    of_files: bool = False
 
     def key(self, *left_out: WordKind) -> str:
         """The words that remain without those kinds: equal keys are the same name."""
@@ -61,16 +71,20 @@ def parse(name: str) -> CheckpointName:
     """``name`` taken apart: a Hugging Face id, a path, or what an engine calls the model."""
     remarks = " ".join(re.findall(r"\(([^)]*)\)", name[:LONGEST]))
     name = _SNAPSHOT.sub("", name.replace("\\", "/"))
-    base = _HOSTED.sub("", re.sub(r"\([^)]*\)", "", name[:LONGEST].lower()).strip()).replace("--", "/").strip("/ ")
+    whole = re.sub(r"\([^)]*\)", "", name[:LONGEST].lower()).strip()
+    base = _HOSTED.sub("", whole).replace("--", "/").strip("/ ")
+    base = _DOTTED.sub("-", _GGUF_FILE.sub("-gguf", base))
     words = _classified(_split(_without_publisher(_punctuated(base.rsplit("/", 1)[-1]))))
     marks = [word.text for word in words if word.kind == "format"]
+    of_files = "gguf" in marks or bool(_TAG.match(whole) and not _HOSTED.search(whole))
     marks += _split(_punctuated(remarks.lower()))
-    return CheckpointName(words=words, precision=told_precision(marks))
+    return CheckpointName(words=words, precision=told_precision(marks), of_files=of_files)
 
 
 def told_precision(marks: list[str]) -> Precision | None:
     """The weight format of some marks: of a method its 8-bit form where the name says 8 bit, else the narrowest."""
     known = precisions()
+    marks = _joined(marks)
     marked = [known[_marks()[mark]] for mark in marks if mark in _marks()]
     methods = [known[_methods()[mark]] for mark in marks if mark in _methods()]
     if methods:
@@ -80,6 +94,21 @@ def told_precision(marks: list[str]) -> Precision | None:
     narrowest = min(precision.bytes for precision in marked)
     equal = [precision for precision in marked if precision.bytes == narrowest]
     return known["fp8"] if known["fp8"] in equal else equal[-1]
+
+
+def _joined(marks: list[str]) -> list[str]:
+    """The same with the parts of a GGUF type as one word (q4, k, m); of one that is not known, the parts that are."""
+    joined: list[str] = []
+    parts: list[str] = []
+    for mark in (*marks, ""):
+        if parts and mark in _GGUF_TAIL:
+            parts.append(mark)
+            continue
+        tried = ("_".join(parts[:n]).replace(".", "_") for n in range(len(parts), 0, -1))
+        joined += [name for name in tried if name in _marks()][:1]
+        parts = [mark] if _GGUF.match(mark) else []
+        joined += [] if parts else [mark]
+    return joined
 
 
 def _punctuated(text: str) -> str:
@@ -104,7 +133,7 @@ def _split(base: str) -> list[str]:
     parts: list[str] = []
     for part in filter(None, base.split("-")):
         family = re.match(r"^([a-z]{2,})(\d+(?:\.\d+)?)$", part)
-        whole = part in _marks() or part in _methods() or _is_packing(part) or family is None
+        whole = part in _marks() or part in _methods() or _is_packing(part) or _GGUF.match(part) or family is None
         parts.extend([part] if whole or family is None else family.groups())
     if len(parts) > 1 and parts[0] == parts[1]:
         parts = parts[1:]
@@ -124,7 +153,7 @@ def _kind(part: str, before: list[Word]) -> WordKind:
     if not before:
         return "model"
     after_format = before[-1].kind == "format"
-    if part in _marks() or part in _methods() or _is_packing(part):
+    if part in _marks() or part in _methods() or _is_packing(part) or _GGUF.match(part):
         return "format"
     if after_format and (_VERSION.match(part) or (part in _GGUF_TAIL and any(_GGUF.match(w.text) for w in before))):
         return "format"

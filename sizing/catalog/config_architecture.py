@@ -67,12 +67,13 @@ BOTH_HALVES = ("hf_olmo", "molmo")
 def _embedding_width(fields: ConfigFields, hidden: int) -> int:
     """Width of an embedding, which a matrix widens to the model's where they differ (ALBERT, ELECTRA, OPT-350M).
 
-    OLMo and Molmo call the rows of theirs ``embedding_size``.
+    OLMo and Molmo call the rows of theirs ``embedding_size``, which are as many as the vocabulary or more.
     """
     if family(fields) in BOTH_HALVES:
         return hidden
     names = ("embedding_size", "word_embed_proj_dim", "input_embedding_size")
-    return next((width for key in names if (width := fields.whole(key, high=MAX_WIDTH))), hidden)
+    width = next((width for key in names if (width := fields.whole(key, high=MAX_WIDTH))), hidden)
+    return hidden if width >= max(fields.whole("vocab_size") or width, hidden) > hidden else width
 
 
 def _mlp_matrices(fields: ConfigFields, kind: str) -> int:

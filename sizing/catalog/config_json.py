@@ -20,6 +20,7 @@ from sizing.catalog.config_kind import (
     scores_or_embeds,
 )
 from sizing.catalog.encoder_count import as_encoder, encoder_decoder, halves, of_halves
+from sizing.catalog.engine_configs import in_words_of_transformers
 from sizing.catalog.gguf_metadata import from_gguf
 from sizing.catalog.model import AttentionKind, Model, ModelKind
 from sizing.catalog.model_families import family, model_families
@@ -57,7 +58,8 @@ def model_from_config(config: Mapping[str, Any] | str | bytes, *, name: str = "c
     language model: over 1 MB, malformed, not an object, missing or absurd fields, another size than ``name`` says.
     """
     described, gguf_notes = from_gguf(load_config(config))
-    loaded, notes = as_config(described)
+    worded, engine_notes = in_words_of_transformers(described)
+    loaded, notes = as_config(worded)
     reject_other_files(loaded)
     fields = ConfigFields(loaded)
     kind = model_kind(fields)
@@ -76,7 +78,7 @@ def model_from_config(config: Mapping[str, Any] | str | bytes, *, name: str = "c
     model = replace(model, params_vision=vision_params(fields, model.hidden_size))
     _hold_against_name(model, name, has_more=has_encoder(fields) and not model.params_vision)
     taken = fields.taken_from_class()
-    assumptions = (*model.assumptions, *gguf_notes, *notes, *([taken] if taken else []))
+    assumptions = (*model.assumptions, *gguf_notes, *engine_notes, *notes, *([taken] if taken else []))
     return replace(model, assumptions=assumptions)
 
 
@@ -367,6 +369,8 @@ def _assumptions(fields: ConfigFields, a: Architecture) -> tuple[str, ...]:
         assumptions.append("cross-attention layers keep keys and values per image, which are not counted")
     if fields.items("hybrid_layer_ids") and fields.items("layers_block_type"):
         assumptions.append("layers with attention are those of hybrid_layer_ids")
+    if fields.raw("cross_hidden_size"):
+        assumptions.append("the second encoder, of high resolution, and its cross-attention are not counted")
     if a.visual_experts:
         assumptions.append("attention and MLP of every layer are there twice: text uses one of each, images the other")
     if any(layer.reuses_kv for layer in a.plan):

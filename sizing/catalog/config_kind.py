@@ -90,6 +90,11 @@ def reject_other_files(config: Mapping[str, Any]) -> None:
     if {outer, kind} & others or (alone and _NO_LANGUAGE_CLASS.search(name)):
         what = f"model_type “{shown(outer or kind)}”" if {outer, kind} & others else f"the class {shown(name)}"
         raise InvalidModelConfig(f"config.json says {what}, which is no language model: choose one that reads text.")
+    if {outer, kind} & model_families().diffusion or _DIFFUSION_CLASS.match(name):
+        raise InvalidModelConfig(
+            f"config.json is of a diffusion language model ({shown(outer or name)}), which writes the tokens of a "
+            "block in several passes: such models are not sized yet; name one that writes token by token."
+        )
     if {outer, kind} & model_families().not_counted:
         raise InvalidModelConfig(
             f"config.json says model_type “{shown(outer or kind)}”, whose layers are not understood: give the size of "
@@ -103,6 +108,8 @@ def reject_other_files(config: Mapping[str, Any]) -> None:
         )
 
 
+_DIFFUSION_CLASS = re.compile(r"(LLaDA|Dream|SDAR)[A-Z\d]?\w*(Model|ModelLM|ForCausalLM)$")
+"""Classes of diffusion language models, whose files may say no model_type."""
 _LOOPS = ("num_loops", "loop_num", "total_ut_steps", "n_recurrent_loops", "num_recurrent_loops", "mean_recurrence")
 """How often layers run: Nanbeige 4.2, IQuest-Coder, Ouro, Dory, Huginn. Each pass keeps keys and values of its own."""
 

@@ -14,6 +14,7 @@ from sizing.base.units import GIB, MIB
 from sizing.catalog.admission import NO_PROMISES, Promises
 from sizing.catalog.engine_memory import EngineMemory, memory_rule, version_numbers, version_year
 from sizing.catalog.files import read_yaml
+from sizing.catalog.gguf_types import formats_of
 from sizing.catalog.gpu import Gpu
 
 Tiers = tuple[tuple[float, int], ...]
@@ -203,6 +204,7 @@ def _engine(name: str, row: dict[str, object]) -> Engine:
         values[key] = tuple(values.get(key, ()))  # type: ignore[arg-type]
     if "promises" in values:
         values["promises"] = Promises(**{k: float(v) for k, v in row["promises"].items()})  # type: ignore[attr-defined]
+    values["own_formats"] = formats_of(values["own_formats"])  # type: ignore[arg-type]
     for key in ("date", "version"):
         values[key] = str(values[key])
     return Engine(id=name, **{"surrogate": name, **values})  # type: ignore[arg-type]

@@ -10,6 +10,7 @@ from typing import Any
 from commandline.foreign_text import shown
 from sizing.base.errors import InvalidModelConfig
 from sizing.catalog.gguf_hybrids import in_words_of_config, is_hybrid
+from sizing.catalog.gguf_types import gguf_types
 
 ARCHITECTURE, FILE_TYPE = "general.architecture", "general.file_type"
 
@@ -71,40 +72,8 @@ _EXPERTS = {"deepseek_v3": "n_routed_experts", "glm4_moe": "n_routed_experts"}
 _EXPERTS |= {"mixtral": "num_local_experts", "gpt_oss": "num_local_experts", "llama4_text": "num_local_experts"}
 """What config.json calls the number of experts where it is not ``num_experts``."""
 
-FILE_TYPES = {
-    0: "F32",
-    1: "F16",
-    2: "Q4_0",
-    3: "Q4_1",
-    7: "Q8_0",
-    8: "Q5_0",
-    9: "Q5_1",
-    10: "Q2_K",
-    11: "Q3_K_S",
-    12: "Q3_K_M",
-    13: "Q3_K_L",
-    14: "Q4_K_S",
-    15: "Q4_K_M",
-    16: "Q5_K_S",
-    17: "Q5_K_M",
-    18: "Q6_K",
-    19: "IQ2_XXS",
-    20: "IQ2_XS",
-    21: "Q2_K_S",
-    22: "IQ3_XS",
-    23: "IQ3_XXS",
-    24: "IQ1_S",
-    25: "IQ4_NL",
-    26: "IQ3_S",
-    27: "IQ3_M",
-    28: "IQ2_S",
-    29: "IQ2_M",
-    30: "IQ4_XS",
-    31: "IQ1_M",
-    32: "BF16",
-    36: "TQ1_0",
-    37: "TQ2_0",
-    38: "MXFP4_MOE",
+FILE_TYPES = {0: "F32", 1: "F16", 32: "BF16", 38: "MXFP4_MOE"} | {
+    one.file_type: one.type for one in gguf_types().values()
 }
 """``llama_ftype``: how most tensors of a file are stored."""
 

@@ -38,6 +38,7 @@ class ModelFamilies:
     rotary_encoders: frozenset[str]
     not_counted: frozenset[str]
     no_language: frozenset[str]
+    diffusion: frozenset[str]
     known: frozenset[str]
 
 
@@ -51,7 +52,7 @@ def model_families() -> ModelFamilies:
     sets: dict[str, Any] = {
         key: frozenset(names) for key, names in raw.items() if key != "like_llama" and key not in rules
     }
-    described = (names for key, names in sets.items() if key not in ("no_language", "not_counted"))
+    described = (names for key, names in sets.items() if key not in ("no_language", "not_counted", "diffusion"))
     known = frozenset().union(*described, raw["like_llama"], *rules.values())
     return ModelFamilies(known=known, **rules, **sets)
 

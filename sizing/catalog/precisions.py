@@ -12,6 +12,7 @@ from typing import Any, Literal, assert_never
 from sizing.base.errors import UnknownName
 from sizing.catalog.facts import quantization
 from sizing.catalog.files import read_yaml
+from sizing.catalog.gguf_types import gguf_types
 from sizing.catalog.gpu import Gpu
 
 Compute = Literal["wide", "fp8", "int8", "fp4", "mxfp4"]
@@ -53,10 +54,12 @@ class Precision:
     ``checkpoint_marks`` are words of a checkpoint's name that tell the format, ``checkpoint_methods`` words that tell
     its method, of 4 bits unless the name says 8, ``quant_methods`` its names in config.json. ``from_training`` says
     that a model is trained in it; with ``every_layer`` its method quantises all linear layers of a mixture of experts,
-    not the experts alone; ``ends_bytes`` are those of a value of embeddings and output head. ``dense_kernels`` and
-    ``moe_kernels`` are what NVIDIA's kernel tables call its (GEMM, experts), best first; None is as the checkpoint
-    says. ``expert_widths`` are the multiples to which kernels pad the experts' inner width on a GPU and the model's
-    width, by GPU family and for all "other" ones.
+    not the experts alone; ``ends_bytes`` are those of a value of the output head, and of embeddings unless
+    ``embedding_bytes`` says other ones of those that are no head as well. ``gguf_type`` is its type in GGUF files;
+    ``named_only`` keeps a format out of everything that names no format, ``bits`` are those of its name where its bytes
+    do not tell them. ``dense_kernels`` and ``moe_kernels`` are what NVIDIA's kernel tables call its (GEMM, experts),
+    best first; None is as the checkpoint says. ``expert_widths`` are the multiples to which kernels pad the experts'
+    inner width on a GPU and the model's width, by GPU family and for all "other" ones.
     """
 
     id: str
@@ -73,6 +76,10 @@ class Precision:
     from_training: bool = False
     every_layer: bool = False
     ends_bytes: float = WIDE_BYTES
+    embedding_bytes: float = 0.0
+    gguf_type: str = ""
+    named_only: bool = False
+    bits: int = 0
     dense_kernels: tuple[Kernels, ...] = ()
     moe_kernels: tuple[Kernels, ...] = ()
     expert_widths: tuple[tuple[str, int, int], ...] = ()
@@ -106,18 +113,24 @@ class Precision:
     @property
     def width(self) -> str:
         """Nominal width of a weight: "16 bit", "8 bit", "4 bit", "3 bit" or "2 bit"."""
-        return f"{16 if self.bytes >= WIDE_BYTES else 8 if self.bytes >= BYTE else min(4, int(self.bytes * 8))} bit"
+        of_bytes = 16 if self.bytes >= WIDE_BYTES else 8 if self.bytes >= BYTE else min(4, int(self.bytes * 8))
+        return f"{self.bits or of_bytes} bit"
 
 
 @cache
 def precisions() -> Mapping[str, Precision]:
     """All weight formats by id, widest first."""
     rows = {name: _frozen(row) for name, row in read_yaml("precisions.yaml").items()}
+    rows = {name: row | _of_gguf(name) for name, row in rows.items()} | {
+        kind.precision: _of_gguf(kind.precision) | {"named_only": True}
+        for kind in gguf_types().values()
+        if kind.precision not in rows
+    }
     losses = {name: _worst_loss(row.get("published_as", "")) for name, row in rows.items()}
     graded = {
         name: losses[name]
         if losses[name] is not None
-        else max((loss for other, loss in losses.items() if loss and _width(rows[other]) == _width(row)), default=None)
+        else max((loss for other, loss in losses.items() if loss and _alike(rows[other], row)), default=None)
         for name, row in rows.items()
     }
     return MappingProxyType(
@@ -132,9 +145,21 @@ def _worst_loss(method: str) -> float | None:
     )
 
 
-def _width(row: dict[str, Any]) -> int:
-    """Whole bits of a weight."""
-    return round(float(row["bytes"]) * 8)
+def _of_gguf(name: str) -> dict[str, Any]:
+    """What the table of GGUF types says of a weight format; nothing of another one."""
+    kind = next((kind for kind in gguf_types().values() if kind.precision == name), None)
+    if kind is None:
+        return {}
+    label = f"GGUF {kind.type}"
+    aliases = (*kind.names, *(f"gguf_{each}" for each in (name, *kind.names)))
+    shared = {"every_layer": True, "compute": "wide", "needs": "fp16", "published_as": label, "aliases": aliases}
+    return {"label": label, **shared, **kind.of_precision}
+
+
+def _alike(one: dict[str, Any], other: dict[str, Any]) -> bool:
+    """Whether two formats have as many whole bits, both or neither in GGUF files, whose losses are of another test."""
+    width, other_width = (row.get("bits") or round(float(row["bytes"]) * 8) for row in (one, other))
+    return width == other_width and ("gguf_type" in one) == ("gguf_type" in other)
 
 
 def _grade(row: dict[str, Any], loss: float | None) -> Accuracy:

@@ -19,9 +19,10 @@ from sizing.catalog.checkpoint_names import CheckpointName, WordKind, changes_ar
 from sizing.catalog.checkpoints import publishers_of_sizes
 from sizing.catalog.files import read_yaml
 from sizing.catalog.from_size import MAX_PARAMS_B, MIN_PARAMS_B, model_from_size
+from sizing.catalog.gguf_types import USUAL_TYPE, gguf_types
 from sizing.catalog.model import Model
 from sizing.catalog.model_rows import models
-from sizing.catalog.precisions import Precision
+from sizing.catalog.precisions import Precision, precisions
 
 Match = Literal["id", "name", "architecture", "release", "alias", "descendant", "size"]
 """How a name led to a model: it is the id; the same name elsewhere; another checkpoint of the architecture; another
@@ -57,7 +58,8 @@ KEPT_NAMES = 4096
 class ResolvedModel:
     """What a typed name stands for.
 
-    ``precision`` is the weight format that the name tells and the catalogue does not, None otherwise. ``note`` is what
+    ``precision`` is the weight format that the name tells and the catalogue does not, None otherwise; ``usual_type``
+    says that it is the one which is loaded where the name of GGUF files tells none. ``note`` is what
     the data file says of an alias, for people. ``unknown_words`` of the name are of a release, version or context of
     which the catalogue knows nothing: the model is of another, and has the context window that the name says, or none.
     """
@@ -66,6 +68,7 @@ class ResolvedModel:
     model: Model
     match: Match
     precision: Precision | None = None
+    usual_type: bool = False
     note: str = ""
     unknown_words: tuple[str, ...] = ()
 
@@ -106,11 +109,27 @@ def known_model(name: str) -> ResolvedModel | None:
     unknown = _unknown_words(typed, known)
     if known.max_context or unknown:
         model = replace(model, max_context=known.max_context if not unknown else _told_context(unknown))
-    other = typed.precision if typed.precision and typed.precision.id != model.native_precision else None
+    usual = typed.precision is None and typed.of_files
+    other = _other_format(precisions()[gguf_types()[USUAL_TYPE].precision] if usual else typed.precision, model)
     model = _without_foreign_size(model, wanted, other) if other else model
     return ResolvedModel(
-        name=wanted, model=model, match=match, precision=other, note=note, unknown_words=tuple(unknown)
+        name=wanted,
+        model=model,
+        match=match,
+        precision=other,
+        usual_type=usual and other is not None,
+        note=note,
+        unknown_words=tuple(unknown),
     )
+
+
+def _other_format(stated: Precision | None, model: Model) -> Precision | None:
+    """The weight format that a name tells where the model's own is another; GGUF files of a model that was trained in a
+    narrow format keep its experts in that, whatever their names say (gpt-oss: 12 to 14 GB from Q2_K to F16)."""
+    own = model.published_format
+    if stated is None or stated.id == model.native_precision or (stated.gguf_type and own.from_training):
+        return None
+    return stated
 
 
 def _without_foreign_size(model: Model, name: str, precision: Precision) -> Model:

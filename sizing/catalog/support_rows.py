@@ -12,6 +12,7 @@ from typing import Literal, cast, get_args
 
 from sizing.base.errors import SizingError
 from sizing.catalog.files import Row, names, read_rows
+from sizing.catalog.gguf_types import formats_of
 from sizing.catalog.gpu_families import generations
 
 Status = Literal["supported", "unknown", "no"]
@@ -113,7 +114,7 @@ def by_format() -> Mapping[tuple[str, str, str, bool], SupportFact]:
         kinds = {"dense": (False,), "moe": (True,), "all": (False, True)}[row["layers"]]
         cells = {g: row[g] for g in generations() if row.get(g)}
         for generation, cell in cells.items():
-            for name in names(row["formats"]):
+            for name in formats_of(names(row["formats"])):
                 facts.update({(row["engine"], generation, name, kind): _fact(row, cell) for kind in kinds})
     return MappingProxyType(facts)
 

@@ -7,7 +7,7 @@ from typing import Any, Literal
 from commandline.foreign_text import shown
 from sizing.base.errors import InvalidModelConfig
 from sizing.catalog.config_fields import checked_number, reject
-from sizing.catalog.precisions import precisions
+from sizing.catalog.gguf_types import gguf_types, type_named
 
 Section = Mapping[str, Any]
 Holds = Literal["all", "experts", "listed"]
@@ -86,68 +86,35 @@ def fixed(main: Scheme, holds: Holds = "all") -> Callable[[Section], Quantisatio
     return lambda section: Quantisation(main=main, holds=holds)
 
 
-GGUF_BITS = {
-    "Q8_0": 8.5,
-    "Q6_K": 6.5625,
-    "Q5_K": 5.5,
-    "Q5_1": 6.0,
-    "Q5_0": 5.5,
-    "Q4_1": 5.0,
-    "Q4_K": 4.5,
-    "Q4_0": 4.5,
-    "IQ4_NL": 4.5,
-    "IQ4_XS": 4.25,
-    "Q3_K": 3.4375,
-    "IQ3_S": 3.4375,
-    "IQ3_M": 3.4375,
-    "IQ3_XS": 3.3,
-    "IQ3_XXS": 3.0625,
-    "Q2_K": 2.625,
-    "IQ2_M": 2.5625,
-    "IQ2_S": 2.5625,
-    "IQ2_XS": 2.3125,
-    "IQ2_XXS": 2.0625,
-    "IQ1_M": 1.75,
-    "IQ1_S": 1.5625,
-    "TQ2_0": 2.0625,
-    "TQ1_0": 1.6875,
-}
-"""Bits of a weight in the blocks of ggml (ggml-common.h: bytes of a block over its 32 or 256 weights); those that mix
-types (IQ3_XS, the endings _S, _M and _L of K-quants) by the type of most tensors."""
 _BESIDE_EXPERTS = r"re:.*(self_attn|shared_expert|mlp\.(gate|up|down)_proj).*"
-BITS_OF_Q4 = 4.9
-"""Bits of a weight of Q4_K_M with its mixture, up to which a file counts as one."""
-_GGUF_FORMATS = {"Q4_K_M": "q4_k_m", "Q4_K": "q4_k_m", "Q8_0": "q8_0"}
-"""GGUF formats that the catalogue has as formats of their own, with the bytes that published files take."""
 
 
 def gguf(section: Section) -> Quantisation:
-    """Weights of a GGUF file by the type of most tensors, which is a format of the catalogue or computes as one.
-
-    Embeddings and head are of that type or of Q6_K, if that is wider; beside experts in MXFP4 everything is Q8_0.
-    """
+    """Weights of a GGUF file by its type; beside experts in MXFP4 everything is Q8_0."""
     kind = str(section.get("gguf_type", "")).upper()
     if kind.startswith("MXFP4"):
-        wide = Scheme(precision="q8_0", bytes=GGUF_BITS["Q8_0"] / 8)
+        wide = _ends(gguf_types()["Q8_0"].head_bits, "q8_0")
         listed = ((_BESIDE_EXPERTS, wide),)
         return Quantisation(main=MXFP4, holds="experts", listed=listed, head=wide, embeddings=wide)
-    if kind in _GGUF_FORMATS:
-        precision = precisions()[_GGUF_FORMATS[kind]]
-        ends = Scheme(precision=precision.id, bytes=precision.ends_bytes)
-        return Quantisation(main=Scheme(precision=precision.id, bytes=precision.bytes), head=ends, embeddings=ends)
-    bits = GGUF_BITS.get(kind) or GGUF_BITS.get(kind.rpartition("_")[0])
     if not kind:
         raise InvalidModelConfig(
             "config.json is quantised by “gguf” without a type: add gguf_type (Q4_K_M) to quantization_config."
         )
-    if bits is None:
+    known = type_named(kind)
+    if known is None:
         raise InvalidModelConfig(
             f"The type “{shown(kind)}” of GGUF is not known: name one such as Q4_K_M or Q8_0, or use config.json."
         )
-    computed = "q4_k_m" if bits <= BITS_OF_Q4 else "q8_0"
-    note = f"GGUF {kind} takes {bits:.3g} bit a weight in most tensors; it computes like GGUF {computed.upper()}"
-    ends = Scheme(precision=computed, bytes=max(bits, GGUF_BITS["Q6_K"]) / 8)
-    return Quantisation(main=Scheme(precision=computed, bytes=bits / 8), head=ends, embeddings=ends, notes=(note,))
+    return Quantisation(
+        main=Scheme(precision=known.precision, bytes=known.layer_bits / 8),
+        head=_ends(known.head_bits, known.precision),
+        embeddings=_ends(known.embedding_bits, known.precision),
+    )
+
+
+def _ends(bits: float, precision: str) -> Scheme:
+    """How embeddings or the head of a GGUF file are stored, which count as of its weight format."""
+    return Scheme(precision=precision, bytes=bits / 8)
 
 
 def of_bits(bits: float) -> Callable[[Section], Quantisation]:

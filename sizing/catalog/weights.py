@@ -109,14 +109,15 @@ def weight_parts(model: Model, precision: Precision) -> WeightParts:
     dense = dense_bytes(model, precision)
     copied = copied_parameters(model)
     routers = min(float(model.moe_layers * model.experts * model.hidden_size), dense_parameters(model))
-    table = float(model.vocab_size * model.hidden_size) * precision.ends_bytes
+    table = float(model.vocab_size * model.hidden_size)
+    looked_up = precision.ends_bytes if model.tie_embeddings else precision.embedding_bytes or precision.ends_bytes
     parts = WeightParts(
         experts=model.params_experts * each,
         sharded=max(dense_parameters(model) - copied - routers, 0.0) * dense,
         copied=copied * dense + routers * WIDE_BYTES,
         absorbed=absorbed_parameters(model) * WIDE_BYTES,
-        embedding=table,
-        head=0.0 if model.tie_embeddings else table,
+        embedding=table * looked_up,
+        head=0.0 if model.tie_embeddings else table * precision.ends_bytes,
         encoder=model.params_vision * WIDE_BYTES,
         rotary=rotary_bytes(model),
     )

@@ -11,7 +11,7 @@ from sizing.catalog.engines import engines
 from sizing.catalog.execution import execution
 from sizing.catalog.facts import QuantizationFact
 from sizing.catalog.gpu_families import generation_labels
-from sizing.catalog.precisions import Precision, precisions
+from sizing.catalog.precisions import Precision, precisions, resolve_precision
 from sizing.catalog.support import format_status
 from sizing.decision.keys import with_values
 from sizing.decision.outcome import NOTHING, Answers, Outcome
@@ -115,7 +115,8 @@ class Formats(Result):
 
 
 def formats(scenario: Scenario, answers: Answers, *, same_gpu: bool) -> Formats:
-    """The scenario planned once in every format; ``same_gpu``: on the GPU type of its plan only.
+    """The scenario planned once in every format, those of which a scenario has to name one where this does;
+    ``same_gpu``: on the GPU type of its plan only.
 
     Raises InvalidScenario for unknown names and for a measured record, which holds for its own format alone.
     """
@@ -123,7 +124,10 @@ def formats(scenario: Scenario, answers: Answers, *, same_gpu: bool) -> Formats:
     plan = answers.answer(scenario).plan
     gpu = plan.deployment.gpu if same_gpu and plan.deployment is not None else ""
     base = answers.outcome(scenario)
-    rows = tuple(_row(scenario, one, gpu, base, answers) for one in precisions().values())
+    named = (resolve_precision(name).id for name in scenario.deployment.precisions)
+    in_question = {model_of(scenario).published_format.id, *named}
+    compared = (one for one in precisions().values() if one.id in in_question or not one.named_only)
+    rows = tuple(_row(scenario, one, gpu, base, answers) for one in compared)
     return Formats(gpu=gpu, base=base, rows=rows)
 
 

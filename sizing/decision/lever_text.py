@@ -1,12 +1,13 @@
 """Levers and formats in words: names, what is changed, why something cannot be."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import get_args
 
 from sizing.base.format import count, percent, usd
+from sizing.catalog.precisions import precisions
 from sizing.decision.added_up import nim_added_up
-from sizing.decision.formats import FormatRow
+from sizing.decision.formats import FormatRow, Formats
 from sizing.decision.lever_changes import LeverName, Obstacle
 from sizing.decision.levers import LeverRow, LeverStanding
 from sizing.decision.nim_text import TOPICS, nim_sentences
@@ -14,6 +15,11 @@ from sizing.decision.optimised import Optimised
 from sizing.decision.outcome import Outcome
 from sizing.decision.text import name_of, shown
 from sizing.mixed.text import OF_ONE_FLEET
+
+WORTH_USD = 1.0
+"""USD a month from which a difference is told. Chosen: less is rounding."""
+MOST_NAMED = 3
+"""Levers and formats that a sentence names at most; the table has them all."""
 
 LEVERS: Mapping[LeverName, str] = MappingProxyType(
     {
@@ -61,6 +67,40 @@ RUNS: Mapping[LeverName, str] = MappingProxyType(
 
 for _words, _type in ((LEVERS, LeverName), (OBSTACLES, Obstacle), (STANDINGS, LeverStanding)):
     assert set(_words) == set(get_args(_type)), _type
+
+
+def finding(rows: Sequence[LeverRow], written: Callable[[float], str] = usd) -> str:
+    """What saves most, or that nothing does and what needs fewer GPUs all the same: one sentence or two."""
+    able = [row for row in rows if row.standing != "undone" and row.outcome is not None and row.outcome.feasible]
+    saving = sorted((row for row in able if row.usd_saved and row.usd_saved >= WORTH_USD), key=_saved, reverse=True)
+    if saving:
+        first, *others = (f"{LEVERS[row.name]} ({written(_saved(row))} a month)" for row in saving[:MOST_NAMED])
+        return f"Most is saved by {first}{', then ' + ', '.join(others) if others else ''}."
+    fewer = [LEVERS[row.name] for row in able if row.gpus_saved and row.gpus_saved > 0]
+    return "No lever saves money here: whole systems are bought." + (
+        f" Fewer GPUs would do with {' or '.join(fewer)}: room to grow." if fewer else ""
+    )
+
+
+def cheapest_formats(compared: Formats, written: Callable[[float], str] = usd) -> str:
+    """The formats that cost least with what that is, and what that of the checkpoint costs more; "" without any."""
+    priced = ((row, row.outcome.usd_per_month) for row in compared.rows if row.outcome.feasible)
+    known = [(row, cost) for row, cost in priced if cost is not None]
+    if not known:
+        return ""
+    least = min(cost for _, cost in known)
+    names = [precisions()[row.precision].label for row, cost in known if cost < least + WORTH_USD]
+    others = f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""
+    text = f"Least cost, {written(least)} a month: {', '.join(names[:MOST_NAMED])}{others}."
+    for row, cost in known:
+        if row.native and cost >= least + WORTH_USD:
+            more = written(cost - least)
+            text += f" {precisions()[row.precision].label}, as published, costs {more} a month more."
+    return text
+
+
+def _saved(row: LeverRow) -> float:
+    return row.usd_saved or 0.0
 
 
 def tried(row: LeverRow) -> str:

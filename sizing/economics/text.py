@@ -133,10 +133,11 @@ UNITS = (
 
 def sentences(cost: CostAnswer, money: Money = usd) -> str:
     """What it costs, what that is per token, when it breaks even, and what is not counted; ``money`` writes amounts."""
-    return " ".join(_sentences(cost, money))
+    return " ".join(each_sentence(cost, money))
 
 
-def _sentences(cost: CostAnswer, money: Money) -> Iterator[str]:
+def each_sentence(cost: CostAnswer, money: Money) -> Iterator[str]:
+    """The same one by one; the first says what it costs."""
     chosen = next(way for way in cost.ways if way.name == cost.location)
     gpus = counted(cost.gpus, "GPU")
     name = _capital(COUNTED[cost.counted] + WAYS[cost.location])

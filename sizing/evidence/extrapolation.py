@@ -107,6 +107,11 @@ class ProcessorRun:
     tokens: float | None = None
     tpot_ms: float | None = None
 
+    def is_of(self, model: str) -> bool:
+        """Whether a model of the catalogue is the one that ran: its name begins with that of the run."""
+        name = model.rpartition("/")[2].casefold()
+        return name == self.model.casefold() or name.startswith(f"{self.model.casefold()}-")
+
 
 @dataclass(frozen=True, kw_only=True)
 class FamilyEvidence:
@@ -132,9 +137,12 @@ def evidence_of(gpu: Gpu) -> FamilyEvidence:
     return FamilyEvidence(**read_yaml("processors.yaml")["evidence"][gpu.family])
 
 
-def measured_alike(gpu: Gpu, engine: str) -> ProcessorRun | None:
-    """The run with the fewest sequences and the most tokens/s of this machine, by this engine where there is one; else
-    of another of its family."""
+def measured_alike(gpu: Gpu, engine: str, model: str) -> ProcessorRun | None:
+    """The run with the fewest sequences and the most tokens/s of this machine, by this engine and of this model where
+    there is one; else of another of its family."""
     decoded = [run for run in processor_runs() if run.phase != "prefill" and gpus()[run.gpu].family == gpu.family]
-    order = sorted(decoded, key=lambda run: (run.gpu != gpu.id, run.engine != engine, run.sequences, -run.tok_s))
+    order = sorted(
+        decoded,
+        key=lambda run: (run.gpu != gpu.id, run.engine != engine, not run.is_of(model), run.sequences, -run.tok_s),
+    )
     return order[0] if order else None

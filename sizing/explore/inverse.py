@@ -1,4 +1,4 @@
-"""The question the other way round: what given hardware or a budget can serve, and how far a question can be pushed.
+"""The question the other way round: what given hardware, a budget or power serves, and how far a question can go.
 
 Each answer holds for the best deployment a plan could choose, instances that do both prefill and decode or a pool for
 each, by the same load model and limits: it is where the plan's own answer starts to need more than there is.
@@ -15,12 +15,15 @@ from numpy.typing import NDArray
 
 from sizing.base.checks import number_between, whole_number
 from sizing.base.errors import SizingError
-from sizing.base.format import counted, ms, requests_per_s, usd
+from sizing.base.format import counted, ms, requests_per_s, significant, usd
 from sizing.base.latency_and_cost import Business
 from sizing.base.quantity import Result, quantity
 from sizing.base.units import HOURS_PER_MONTH, MS_PER_S
-from sizing.planning.sentences import LONGER_CONTEXT, beyond_context
+from sizing.deployments.layouts import TP_SIZES
+from sizing.explore.length_map import on_gpu
+from sizing.planning.sentences import LONGER_CONTEXT, beyond_context, systems_named
 from sizing.planning.settled import counted_on
+from sizing.prices.hardware import HardwareOption, offers_of
 from sizing.question.understand import Question, understand
 from sizing.queueing.capacity import capacity
 from sizing.scenario.bounds import MAX_RPS, MAX_TOKENS
@@ -32,8 +35,8 @@ from sizing.search.screen import Evaluated, all_configurations, evaluate, evalua
 from sizing.search.serving import fewest_gpus, screened
 
 LimitName = Literal["ttft_ms", "itl_ms", "e2e_ms"]
-MAX_FLEET_GPUS, MAX_BUDGET_USD = 1_000_000, 1e12
-"""GPUs and monthly budget at most: more is a typing error."""
+MAX_FLEET_GPUS, MAX_FLEET_SYSTEMS, MAX_BUDGET_USD, MAX_POWER_KW = 1_000_000, 100_000, 1e12, 1e7
+"""GPUs, systems, monthly budget and power at most: more is a typing error."""
 TIGHTEST_MS, LOOSEST_MS = 0.01, 1e9
 """Limits between which the tightest is looked for: shorter than any step of an engine, longer than any answer."""
 PROMPT_TOLERANCE, LIMIT_TOLERANCE = 0.01, 0.002
@@ -80,7 +83,7 @@ class Served(Result):
         int, quantity("GPUs given", "GPUs", "asked, or those of the systems", "GPUs there are to use.")
     ]
     systems: Annotated[
-        int, quantity("Systems", "systems", "whole systems", "Systems the budget buys; 0 when GPUs were given.")
+        int, quantity("Systems", "systems", "whole systems", "Systems that are bought or used; 0 when GPUs were given.")
     ]
     business: Annotated[
         Business | None, quantity("In business terms", help="The same in requests, users and tokens a day.")
@@ -119,7 +122,7 @@ def served_by_gpus(scenario: Scenario, gpus: int) -> Served:
     given = whole_number("GPUs", gpus, 1, MAX_FLEET_GPUS)
     question, base = _evaluated(scenario)
     best = None if beyond_context(question) else _most(question, base, lambda among: among.gpus <= given)
-    return _served(question, best, counted(given, "GPU"), given)
+    return _served(question, best, counted(given, "GPU"), given, many=given > 1)
 
 
 def served_by_budget(scenario: Scenario, usd_per_month: float) -> Served:
@@ -131,6 +134,55 @@ def served_by_budget(scenario: Scenario, usd_per_month: float) -> Served:
     question, base = _evaluated(scenario)
     best = None if beyond_context(question) else _most(question, base, _within_budget(budget))
     return _served(question, best, f"{usd(budget)} a month", None)
+
+
+def served_by_systems(scenario: Scenario, systems: int, system_id: str) -> Served:
+    """Largest request rate that ``systems`` servers or racks of one kind serve, which are there already.
+
+    An instance is spread over several of them only where it fits in none. Raises InvalidScenario or SizingError for
+    malformed input.
+    """
+    given = whole_number("Systems", systems, 1, MAX_FLEET_SYSTEMS)
+    owned = systems_to_own(scenario).get(system_id)
+    if owned is None:
+        raise SizingError(f"{system_id} is no system of the GPUs considered.")
+    question, base = _evaluated(owning(scenario, owned), system_id)
+    best = None if beyond_context(question) else _most(question, base, lambda among: among.systems <= given)
+    what = systems_named(given, owned.name)
+    return _served(question, best, what[0].upper() + what[1:], given * owned.gpus, many=given > 1)
+
+
+def served_by_power(scenario: Scenario, kilowatts: float) -> Served:
+    """Largest request rate of systems that draw at most so much at their maximum, cooling aside.
+
+    Hardware whose power is not known is left out. Raises InvalidScenario or SizingError for malformed input.
+    """
+    limit = number_between("Power in kW", kilowatts, 0.0, MAX_POWER_KW, exclude_low=True)
+    question, base = _evaluated(scenario)
+    best = None if beyond_context(question) else _most(question, base, lambda among: among.power_kw <= limit * ROOM)
+    return _served(question, best, f"{significant(limit)} kW", None)
+
+
+def systems_to_own(scenario: Scenario) -> dict[str, HardwareOption]:
+    """The servers and racks that the considered GPUs come in, by id, whether the scenario buys or rents."""
+    question = understand(_on_premises(scenario))
+    return {option.id: option for gpu in question.gpus for option in offers_of(question, gpu)}
+
+
+def owning(scenario: Scenario, owned: HardwareOption) -> Scenario:
+    """The scenario on these systems, no layer of the model split over two of them."""
+    scenario = on_gpu(_on_premises(scenario), owned.gpu_id)
+    asked = scenario.deployment.tp
+    inside = [one for one in asked or TP_SIZES if one <= owned.gpus]
+    if not inside:
+        raise SizingError(f"{owned.name} has {counted(owned.gpus, 'GPU')}: no TP of the scenario fits.")
+    deployment = scenario.deployment.model_copy(update={"tp": inside})
+    return scenario.model_copy(update={"deployment": deployment})
+
+
+def _on_premises(scenario: Scenario) -> Scenario:
+    deployment = scenario.deployment.model_copy(update={"location": "on_prem"})
+    return scenario.model_copy(update={"deployment": deployment})
 
 
 def longest_prompt(scenario: Scenario, gpus: int) -> Pushed:
@@ -193,8 +245,8 @@ def _nowhere(unit: str, message: str) -> Pushed:
     return Pushed(value=None, unit=unit, configuration="", message=message)
 
 
-def _evaluated(scenario: Scenario) -> tuple[Question, Evaluated]:
-    question = counted_on(understand(scenario))
+def _evaluated(scenario: Scenario, system: str | None = None) -> tuple[Question, Evaluated]:
+    question = replace(counted_on(understand(scenario)), system=system)
     return question, with_drafts(question, evaluate_all(question))
 
 
@@ -230,7 +282,7 @@ def _most(question: Question, base: Evaluated, affordable: Affordable) -> _Best 
     return largest_load(lambda rps: at(rps, False), alike)
 
 
-def _served(question: Question, best: _Best | None, what: str, gpus: int | None) -> Served:
+def _served(question: Question, best: _Best | None, what: str, gpus: int | None, *, many: bool = False) -> Served:
     if best is None:
         return Served(
             requests_per_s=0.0,
@@ -247,7 +299,7 @@ def _served(question: Question, best: _Best | None, what: str, gpus: int | None)
     rps, one = best.rps, best.among[best.place]
     working, kinds = one.kind.working(one.k), one.kind.configurations(one.k)
     traffic = question.traffic
-    serve = "serve" if gpus and gpus > 1 else "serves"
+    serve = "serve" if many else "serves"
     terms = (rps, traffic.input_tokens, traffic.output_tokens, question.demand)
     return Served(
         requests_per_s=rps,
@@ -255,7 +307,7 @@ def _served(question: Question, best: _Best | None, what: str, gpus: int | None)
         instances=sum(working),
         gpus=sum(instances * row.gpus for instances, row in zip(working, kinds, strict=True)),
         gpus_given=int(one.kind.gpus_bought[one.k]) if gpus is None else gpus,
-        systems=one.systems if gpus is None else 0,
+        systems=one.systems if gpus is None or question.system else 0,
         business=in_business_terms(*terms) if rps <= MAX_RPS else None,  # beyond any load the engine is asked for
         message=f"{what} {serve} up to {requests_per_s(rps)} within the limits, by estimate: "
         f"{one.kind.in_words(one.k)}.",

@@ -14,6 +14,7 @@ from sizing.catalog.derived import derived_scores
 from sizing.catalog.drafts import acceptances, drafted_runs, model_drafts
 from sizing.catalog.engine_memory import memory_rules
 from sizing.catalog.files import DATA_DIR, Row, read_rows, read_yaml
+from sizing.catalog.gguf_types import gguf_types
 from sizing.catalog.gpu_rows import processors
 from sizing.catalog.kv_tiers import kv_tiers
 from sizing.catalog.slices import mig_profiles
@@ -38,6 +39,7 @@ LOADERS: dict[str, Callable[[], Any]] = {
     "engine_adapters.csv": adapter_facts,
     "context_extensions.csv": context_extensions,
     "quantization.csv": catalog.quantization,
+    "gguf_types.csv": gguf_types,
     "api_prices.csv": catalog.api_prices,
     "gpu_street_prices.csv": catalog.street_prices,
     "lead_times.csv": catalog.lead_times,
@@ -71,6 +73,7 @@ _TITLES = {
     "engine_formats.csv": "Engines by number format",
     "engine_layouts.csv": "Engines by layout",
     "engine_memory.csv": "Memory by engine and version",
+    "gguf_types.csv": "Types of GGUF files",
     "engine_adapters.csv": "Adapters by engine",
     "context_extensions.csv": "Extended context windows",
     "processors.csv": "Processors and unified memory",

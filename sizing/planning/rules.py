@@ -145,7 +145,7 @@ def about_accuracy(question: Question, row: Configuration) -> Iterator[PlanWarni
     facts = [q for q in published if q.method == precision.published_as]
     worst = max(facts, key=lambda q: q.loss_points or 0.0, default=None)
     seen = f" Worst published: {worst.model} {worst.metric} {worst.loss} ({worst.source})." if worst else ""
-    accurate = [p.id for p in precisions().values() if p.keeps_accuracy]
+    accurate = [p.id for p in precisions().values() if p.keeps_accuracy and not p.named_only]
     yield PlanWarning(
         code="quantized_weights",
         severity="info",

@@ -11,13 +11,16 @@ from sizing.catalog.gpu_rows import gpus
 from sizing.catalog.measured import measurements, well_measured
 from sizing.catalog.precisions import precisions, wide_flops
 from sizing.evidence.cases import LayoutKind, PredictionCase, case_of
-from sizing.evidence.extrapolation import PUBLISHED_BY, evidence_of, extrapolated, measured_alike
+from sizing.evidence.extrapolation import PUBLISHED_BY, ProcessorRun, evidence_of, extrapolated, measured_alike
 from sizing.question.configuration import Configuration
 
 PIPELINE_EFFICIENCY = constant("pipeline_efficiency")
 
 SOURCE = "evidence library"
 """What a warning names as the place where measurements were looked for."""
+
+RUNS_EVERYWHERE = "llamacpp"
+"""The engine whose runs on workstations and edge devices are known, where those of servers' engines are not."""
 
 LAYOUTS: dict[LayoutKind, str] = {
     "pipeline": "pipeline stages (PP)",
@@ -36,22 +39,25 @@ def about_evidence(model: Model, row: Configuration) -> Iterator[PlanWarning]:
     if row.gpu.slice_of:
         yield _about_slice(row)
     elif row.gpu.processor:
-        yield _about_processor(row)
+        yield _about_processor(model, row)
     elif "new_gpu" in unlike or "new_generation" in unlike:
-        yield _about_gpu(row, of_generation="new_gpu" in unlike)
+        yield _about_gpu(model, row, of_generation="new_gpu" in unlike)
     elif case.platform not in well_measured("platforms"):
         yield _about_engine(row, case)
     yield from _about_layouts(row, [kind for kind in case.layouts if kind in unlike])
 
 
-def _about_gpu(row: Configuration, *, of_generation: bool) -> PlanWarning:
+def _about_gpu(model: Model, row: Configuration, *, of_generation: bool) -> PlanWarning:
     others = ": what was measured of others of its generation stands for it" if of_generation else " or its generation"
+    run = measured_alike(row.gpu, RUNS_EVERYWHERE, model.id)
+    own = run if run is not None and run.gpu == row.gpu.id and row.engine.id != run.engine else None
+    by = f"{row.engine.label} on " if own else ""
     return PlanWarning(
         code="no_evidence",
         severity="warning",
         source=SOURCE,
-        message=f"{_published(measurements('gpus').get(row.gpu.id, 0))} of {row.gpu.name}{others}, so this answer is "
-        "less certain. Benchmark before buying.",
+        message=f"{_published(measurements('gpus').get(row.gpu.id, 0))} of {by}{row.gpu.name}{others}, so this answer "
+        f"is less certain.{_measured(row, own) if own else ''} Benchmark before buying.",
     )
 
 
@@ -75,20 +81,11 @@ def _about_slice(row: Configuration) -> PlanWarning:
     )
 
 
-def _about_processor(row: Configuration) -> PlanWarning:
+def _about_processor(model: Model, row: Configuration) -> PlanWarning:
     """What the speed of such a machine rests on, how far off it was, and what somebody measured."""
-    known, run = evidence_of(row.gpu), measured_alike(row.gpu, row.engine.id)
+    known, run = evidence_of(row.gpu), measured_alike(row.gpu, row.engine.id, model.id)
     of_whom = {"source": "with the source left out", "machine": "of machines left out, all of one source"}
-    measured = ""
-    if run is not None:
-        at_once = "one sequence" if run.sequences == 1 else f"{run.sequences:g} sequences at once"
-        where = (
-            "" if run.gpu == row.gpu.id else f" on {gpus()[run.gpu].name}, as no run of this machine itself is known"
-        )
-        measured = (
-            f" Measured: {run.tok_s:g} tokens/s of {run.model} in {precisions()[run.precision].plain_label} by "
-            f"{engines()[run.engine].label} with {at_once}{where} ({PUBLISHED_BY[run.source]})."
-        )
+    measured = "" if run is None else _measured(row, run)
     return PlanWarning(
         code="processor",
         severity="warning",
@@ -98,6 +95,16 @@ def _about_processor(row: Configuration) -> PlanWarning:
         f"(error of decode: median {known.median_pct:.0f} %, nine of ten below {known.p90_pct:.0f} %, "
         f"{of_whom.get(known.left_out, 'of models left out, all of one machine')}); prefill rests on fewer.{measured} "
         "Ranges are as wide as for hardware that nobody measured. Benchmark before buying.",
+    )
+
+
+def _measured(row: Configuration, run: ProcessorRun) -> str:
+    """What somebody measured on such a machine, as a sentence."""
+    at_once = "one sequence" if run.sequences == 1 else f"{run.sequences:g} sequences at once"
+    where = "" if run.gpu == row.gpu.id else f" on {gpus()[run.gpu].name}, as no run of this machine itself is known"
+    return (
+        f" Measured: {run.tok_s:g} tokens/s of {run.model} in {precisions()[run.precision].plain_label} by "
+        f"{engines()[run.engine].label} with {at_once}{where} ({PUBLISHED_BY[run.source]})."
     )
 
 

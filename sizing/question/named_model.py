@@ -18,7 +18,7 @@ def assumed_of_cells(resolved: ResolvedModel, precision: NamedPrecision | None) 
     Another name of the same architecture says nothing of the answer and is left out.
     """
     in_name = resolved.precision if precision is None else None
-    format_told = f"The name tells weights in {in_name.label}." if in_name else ""
+    format_told = f"{_told(resolved)}." if in_name else ""
     remark = f"Not counted: weights in “{precision.remark}”." if precision and precision.remark else ""
     other = precision.instead_of if precision else None
     kept = f"Weights in {precision.precision.label}, as trained, not {other.label}." if precision and other else ""
@@ -64,10 +64,15 @@ def _about_architecture(resolved: ResolvedModel) -> Iterator[str]:
 
 def _about_format(resolved: ResolvedModel) -> Iterator[str]:
     if resolved.precision:
-        yield (
-            f"The name tells weights in {resolved.precision.label}: only these are considered where no format is asked "
-            "for."
-        )
+        yield f"{_told(resolved)}: only these are considered where no format is asked for."
+
+
+def _told(resolved: ResolvedModel) -> str:
+    """What the name says of the weight format."""
+    label = resolved.weight_format.label
+    if resolved.usual_type:
+        return f"The name is of GGUF files and tells no type, so Ollama and llama.cpp load {label} where there is one"
+    return f"The name tells weights in {label}"
 
 
 def _bare(name: str) -> str:

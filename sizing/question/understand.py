@@ -64,7 +64,8 @@ class Question:
     ``benchmark`` is that of the scenario, unless it is of another model or a measured record makes it needless.
     ``confidence``: chance with which what is planned is to suffice, at :data:`EXPECTED` as likely as not. ``reused``:
     what the prefix cache holds, where it follows from sessions or a trace and not from
-    what was typed.
+    what was typed. ``system``: the id of the only system that GPUs come in, where it is there already; None: whatever
+    they can be had in.
     """
 
     scenario: Scenario
@@ -83,6 +84,7 @@ class Question:
     confidence: float
     benchmark: ResolvedBenchmark | None = None
     reused: Reused | None = None
+    system: str | None = None
 
     def as_expected(self) -> Question:
         """The same with steps as long as expected: what is said of a deployment, whatever caution it is sized with."""

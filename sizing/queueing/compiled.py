@@ -72,6 +72,12 @@ def largest(values: Floats) -> float:
 
 
 @compiled
+def beside(at: float, slots: float) -> float:
+    """Requests in flight whose prompts may interrupt an answer: none where an engine admits one at a time."""
+    return at if slots > 1.0 else 0.0
+
+
+@compiled
 def behind_prompts(
     decode: float, itl: float, work: float, even: float, rate: float, of_row: Floats, spread: Spread, never_full: float
 ) -> tuple[float, float]:
@@ -118,7 +124,7 @@ def _entry(sources: str) -> Callable[..., None]:
                 growth = slope_at(rps[c], concurrency[c], k)
                 varies, waits, slot, slot_var, held = for_a_slot(at, rate, growth, slots, full_rps, spread)
                 ttft_var = wait_var + slot_var + prompt * floor[c, k] ** 2
-                interruption = at * (own / max(gaps, 1.0)) ** 2 * (1.0 + output)
+                interruption = beside(at, slots) * (own / max(gaps, 1.0)) ** 2 * (1.0 + output)
                 # While requests wait, prompts come as answers end, and no more at random.
                 at_random = 1.0 - waits * (1.0 - min(output, 1.0))
                 moving = drift(slope_at(itl[c], concurrency[c], k), at, varies, held)
@@ -145,7 +151,7 @@ def _loaded_entry(sources: str) -> Callable[..., None]:
         decode, concurrency, stalled, prompt_steps = tables
         last_stalled = stalled.shape[1] - 1
         for c in range(decode.shape[0] if len(sources) > 0 else 0):
-            alone, prefill, gaps, chunks, others = of_rows[c]
+            alone, prefill, gaps, chunks, others, slots = of_rows[c]
             for k in range(decode.shape[1]):
                 step, at = decode[c, k], concurrency[c, k]
                 prompts = at / max(gaps, 1.0)
@@ -153,7 +159,7 @@ def _loaded_entry(sources: str) -> Callable[..., None]:
                 work, answering = even + stalled[c, min(k, last_stalled)], gaps * step
                 past_prompt = answering / (alone + answering)
                 out[WORK, c, k], out[EVEN, c, k], out[PAST_PROMPT, c, k] = work, even, past_prompt
-                out[GAP, c, k] = step + at * work * min(gaps, 1.0) / max(gaps, 1.0)
+                out[GAP, c, k] = step + beside(at, slots) * work * min(gaps, 1.0) / max(gaps, 1.0)
                 out[RATE, c, k] = at / (alone + answering + max(at - 1.0, 0.0) * work)
                 # Prefill alone streams the weights once; a step shared with decoding has paid for that. Prompts on
                 # other attention-DP ranks share its steps.

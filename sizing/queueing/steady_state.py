@@ -109,7 +109,8 @@ def steady_state(
     rate(B) = B / (P + D x decode(B) + max(B - 1, 0) x W): a request holds its place for its own prefill P, for
     D = (OSL - 1) / tokens per step decode steps, and while the engine works W on the prompt of each of the others
     (Little's law, work conservation); on attention-DP ranks W falls with the B / D prompts that begin per step.
-    ITL(B) = (decode(B) + B x W / D) / tokens per step; an answer of one token has no gap that a prompt could interrupt.
+    ITL(B) = (decode(B) + B x W / D) / tokens per step; an answer of one token has no gap that a prompt could interrupt,
+    nor does any where an engine admits one request at a time.
     TTFT = front end + steps planned ahead and the rest of the running one + prompt queue + slot queue + own prefill,
     each chunk of which shares its step with the decoding sequences.
     While requests wait for a place, each is evicted and computed anew as often as
@@ -122,18 +123,18 @@ def steady_state(
     gaps = np.maximum(tokens / at_once, np.minimum(tokens, 1.0))  # steps of one request, at least one
     per_token = np.where(tokens > 0.0, gaps / np.maximum(tokens, TINY), 1.0)
     chunks = np.ceil(traffic.new_tokens / budget)
-    load = _loaded(times, concurrency, gaps, chunks, budget * chunks / traffic.new_tokens)
+    slots, held = max_concurrency[:, None], budget * chunks / traffic.new_tokens
+    load = _loaded(times, concurrency, gaps, chunks, held, slots)
     again = np.broadcast_to(np.reshape(np.asarray(recomputed, dtype=np.float64), (-1, 1)), (len(concurrency), 1))
     load[RATE] = np.minimum(load[RATE], _served_in_full(load, concurrency, again))
     filled = traffic.new_tokens / (budget * np.reshape(times.ranks, (-1, 1)))
-    rows = _side_by_side(len(concurrency), gaps, per_token, chunks, filled, max_concurrency[:, None], again)
+    rows = _side_by_side(len(concurrency), gaps, per_token, chunks, filled, slots, again)
     spread = (float(variability.arrivals), float(variability.prompt), float(variability.output))
     out = np.empty((RESULTS, *concurrency.shape))
     in_mean = (load[name] for name in (RATE, GAP, WORK, EVEN, PAST_PROMPT, FLOOR))
     queues(tuple(map(np.ascontiguousarray, (times.decode_s, concurrency, *in_mean))), rows, spread, NEVER_FULL, out)
     front = times.before_first_token_s(concurrency)
     floor = load[FLOOR] if variability.prompt == 0.0 else np.zeros_like(load[FLOOR])
-    full_var = concurrency[:, -1:] * (load[WORK, :, -1:] / np.maximum(gaps, 1.0)) ** 2 * (1.0 + variability.output)
     return SteadyState(
         concurrency=concurrency,
         rps=load[RATE].copy(),  # and not five other tables with it
@@ -144,7 +145,7 @@ def steady_state(
         itl_mean_s=out[ITL_MEAN],
         itl_var=out[ITL_VAR],
         itl_full_s=_gap_in_full(load, concurrency, again, gaps) * per_token,
-        itl_full_var=full_var * (variability.prompt + min(variability.output, 1.0)) * per_token**2,
+        itl_full_var=_gap_in_full_var(load, concurrency, slots, gaps, variability) * per_token**2,
         e2e_mean_s=out[E2E_MEAN] + front,
         e2e_var=out[E2E_VAR],
     )
@@ -162,7 +163,18 @@ def _gap_in_full(load: Floats, concurrency: Floats, again: Floats, gaps: Floats 
     return np.asarray(load[GAP, :, -1:] + recomputed * np.minimum(gaps, 1.0) / np.maximum(gaps, 1.0))
 
 
-def _loaded(times: StepTimes, concurrency: Floats, gaps: Floats | float, chunks: Floats, held: Floats) -> Floats:
+def _gap_in_full_var(
+    load: Floats, concurrency: Floats, slots: Floats, gaps: Floats | float, variability: Variability
+) -> Floats:
+    """Variance of :func:`_gap_in_full` from the prompts of others, none with one place alone, (C, 1)."""
+    interrupting = np.where(slots > 1.0, concurrency[:, -1:], 0.0)
+    each = (load[WORK, :, -1:] / np.maximum(gaps, 1.0)) ** 2 * (1.0 + variability.output)
+    return np.asarray(interrupting * each * (variability.prompt + min(variability.output, 1.0)))
+
+
+def _loaded(
+    times: StepTimes, concurrency: Floats, gaps: Floats | float, chunks: Floats, held: Floats, slots: Floats
+) -> Floats:
     """An engine at each concurrency of its grid, in the mean, (6, C, K): Little's law and work conservation, see
     :func:`steady_state`.
 
@@ -177,7 +189,7 @@ def _loaded(times: StepTimes, concurrency: Floats, gaps: Floats | float, chunks:
         others = beside * np.minimum(gaps, 1.0) / np.maximum(gaps, 1.0) * chunks
     longer = np.broadcast_to(times.prompt_step_s, concurrency.shape)
     alone, work = times.prefill_s[:, None], times.prefill_work_s[:, None]
-    rows = _side_by_side(len(concurrency), alone, work, gaps, chunks, others)
+    rows = _side_by_side(len(concurrency), alone, work, gaps, chunks, others, slots)
     out = np.empty((LOADED, *concurrency.shape))
     loaded(tuple(map(np.ascontiguousarray, (times.decode_s, concurrency, stalled, longer))), rows, out)
     return out

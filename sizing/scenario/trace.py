@@ -28,6 +28,7 @@ from sizing.base.errors import InvalidTrace
 from sizing.base.units import MS_PER_S, S_PER_DAY, S_PER_MINUTE
 from sizing.scenario.bounds import MAX_TOKENS
 from sizing.scenario.prefix_reuse import PrefixReuse, TraceReuse
+from sizing.scenario.trace_cells import counts, plain, times
 from sizing.scenario.trace_file import frames_in
 from sizing.scenario.trace_rows import requests_in
 
@@ -68,26 +69,31 @@ USAGES = ("usagedetails", "usage_details")
 NAMES = {
     "timestamp": (
         *("timestamp", "time", "timestamp_ms", "arrived_at", "arrival_timestamp", "arrival_time", "arrival_time_ms"),
-        *("start_time", "starttime", "created", "created_at", "request_created_at", "createtime", "tstamp"),
+        *("start_time", "created", "created_at", "request_created_at", "createtime", "tstamp", "ts", "datetime"),
+        *("arrived", "arrival", "request_time", "request_timestamp", "sent_at", "received_at", "time_s", "timestamp_s"),
     ),
     "input_tokens": (
         *("input_tokens", "contexttokens", "input_length", "prompt_tokens", "num_prefill_tokens"),
         *("request tokens", "prompt_size", "prompt_len", "prompt_length", "input_len", "num_prompt_tokens"),
-        *("prompttokens", "inputtokens", "tokens_prompt", "attributes.gen_ai.usage.input_tokens"),
+        *("tokens_prompt", "tokens_in", "in_tokens", "input_token_count", "prompt_token_count", "n_prompt_tokens"),
+        *("n_input_tokens", "num_input_tokens", "prefill_tokens", "query_length", "isl"),
+        "attributes.gen_ai.usage.input_tokens",
         "gen_ai.usage.input_tokens",
         *("gen_ai.usage.prompt_tokens", "llm.token_count.prompt", "attributes.llm.token_count.prompt"),
     ),
     "output_tokens": (
         *("output_tokens", "generatedtokens", "output_length", "completion_tokens", "num_decode_tokens"),
-        *("response tokens", "token_size", "output_len", "num_output_tokens", "completiontokens"),
-        *("outputtokens", "tokens_completion", "gen_ai.usage.output_tokens", "attributes.gen_ai.usage.output_tokens"),
+        *("response tokens", "token_size", "output_len", "num_output_tokens", "tokens_out", "out_tokens"),
+        *("output_token_count", "completion_token_count", "n_output_tokens", "n_completion_tokens"),
+        *("num_generated_tokens", "n_generated_tokens", "decode_tokens", "response_length", "osl"),
+        *("tokens_completion", "gen_ai.usage.output_tokens", "attributes.gen_ai.usage.output_tokens"),
         *("gen_ai.usage.completion_tokens", "llm.token_count.completion", "attributes.llm.token_count.completion"),
     ),
     "cached_tokens": ("cached_tokens", "prefix_tokens_seen_before", "prefix_cached_tokens"),
     "hash_ids": ("hash_ids",),
     "images": ("numimages", "num_images"),
 }
-"""Column names that are understood, in any case; the first of each is our own."""
+"""Column names that are understood, as :func:`plain` writes them; the first of each is our own."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -246,27 +252,38 @@ class _Problems:
 
 def _frames(path: Path) -> Iterator[tuple[pd.DataFrame, bool]]:
     """Chunks with our column names, and whether times are in milliseconds."""
-    for chunk in frames_in(path, [*USAGES, *(name for names in NAMES.values() for name in names)]):
+    used = [plain(name) for name in (*USAGES, *(name for names in NAMES.values() for name in names))]
+    for chunk in frames_in(path, used):
         frame = _with_usage(chunk, path.name)
-        by_lower = {str(c).strip().lower(): c for c in frame.columns}
-        chosen = {own: next((by_lower[n] for n in names if n in by_lower), None) for own, names in NAMES.items()}
+        by_name = {plain(column): column for column in reversed(frame.columns)}
+        chosen = {
+            own: next((by_name[n] for n in map(plain, names) if n in by_name), None) for own, names in NAMES.items()
+        }
         missing = [own for own in ("timestamp", "input_tokens", "output_tokens") if chosen[own] is None]
         if missing:
             raise InvalidTrace(
                 [f"{path.name} lacks {', '.join(missing)} (found: {shown(', '.join(map(str, frame.columns)), 200)})."]
             )
-        mooncake = "input_length" in by_lower and "chat_id" not in by_lower
-        milliseconds = str(chosen["timestamp"]).strip().lower().endswith("_ms") or mooncake
+        mooncake = str(chosen["input_tokens"]).strip().lower() == "input_length" and "chatid" not in by_name
+        milliseconds = plain(chosen["timestamp"]).endswith("ms") or mooncake
         named = pd.DataFrame({own: frame[name] for own, name in chosen.items() if name is not None})
+        named = _as_numbers(named.dropna(how="all").reset_index(drop=True), chunk.attrs.get("separator", ","))
         named.attrs["unanswered"] = str(chosen["output_tokens"]).strip().lower() != OWN_OUTPUT
         yield named, milliseconds
+
+
+def _as_numbers(frame: pd.DataFrame, separator: str) -> pd.DataFrame:
+    """A chunk with times and counts as numbers are written for machines."""
+    counted = [name for name in ("input_tokens", "output_tokens", "cached_tokens", "images") if name in frame]
+    changed = {name: counts(frame[name]) for name in counted} | {"timestamp": times(frame["timestamp"], separator)}
+    return frame.assign(**changed)
 
 
 def _with_usage(frame: pd.DataFrame, name: str) -> pd.DataFrame:
     """A chunk of a table whose token counts stand in a cell of JSON (Langfuse), with a column for each."""
     by_lower = {str(column).strip().lower(): str(column) for column in frame.columns}
     column = next((by_lower[usage] for usage in USAGES if usage in by_lower), None)
-    if column is None or by_lower.keys() & set(NAMES["input_tokens"]):
+    if column is None or {*map(plain, by_lower)} & {*map(plain, NAMES["input_tokens"])}:
         return frame
     rows = []
     for row in frame.to_dict("records"):

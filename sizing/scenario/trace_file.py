@@ -20,6 +20,7 @@ from typing import IO, Any, cast
 import pandas as pd
 
 from sizing.base.errors import InvalidTrace
+from sizing.scenario.trace_cells import COMMA_IS_DECIMAL, plain, without_preamble
 from sizing.scenario.trace_rows import requests_in
 
 ROWS_AT_ONCE = 50_000
@@ -53,7 +54,7 @@ UNREADABLE = (*(ValueError, TypeError, LookupError, ArithmeticError, MemoryError
 def frames_in(path: Path, used: Container[str]) -> Iterator[pd.DataFrame]:
     """Chunks of a file as they stand in it. Raises InvalidTrace with one sentence for what is no table.
 
-    ``used``: the columns, in lower case, whose content has to be sound.
+    ``used``: the columns, as :func:`plain` writes them, whose content has to be sound.
     """
     if not path.is_file():
         raise InvalidTrace([f"There is no file {path}."])
@@ -73,8 +74,15 @@ def frames_in(path: Path, used: Container[str]) -> Iterator[pd.DataFrame]:
                 objects = _objects if by_line else _items if start[:1] == b"[" else _one_after_another
                 yield from _json_frames(objects(text, path.name), path.name)
                 return
-            with pd.read_csv(text, chunksize=ROWS_AT_ONCE, low_memory=False, sep=_delimiter(start)) as reader:
-                yield from reader
+            before = without_preamble(start)
+            separator = _delimiter(start.split(b"\n", before)[before])
+            as_text = str if separator in COMMA_IS_DECIMAL else None  # 1.200 may be a number of thousands there
+            with pd.read_csv(
+                text, chunksize=ROWS_AT_ONCE, low_memory=False, sep=separator, skiprows=before, dtype=as_text
+            ) as reader:
+                for chunk in reader:
+                    chunk.attrs["separator"] = separator
+                    yield chunk
     except InvalidTrace:
         raise
     except UnicodeDecodeError:
@@ -86,9 +94,9 @@ def frames_in(path: Path, used: Container[str]) -> Iterator[pd.DataFrame]:
 
 
 def _delimiter(start: bytes) -> str:
-    """What stands between the cells of the first line: comma, semicolon (as spreadsheets write it) or tab."""
+    """What stands between the cells of the first line: comma, semicolon (as spreadsheets write it), tab or bar."""
     head = start.split(b"\n", 1)[0].decode("utf-8", errors="replace")
-    return max(",;\t", key=head.count)
+    return max(",;\t|", key=head.count)
 
 
 def _is_whole(start: bytes) -> bool:
@@ -191,7 +199,7 @@ def _parquet_frames(path: Path, used: Container[str]) -> Iterator[pd.DataFrame]:
     from pyarrow import nulls, table, types
 
     schema = parquet.ParquetFile(path).schema_arrow
-    wanted = [field for field in schema if field.name.strip().lower() in used]
+    wanted = [field for field in schema if plain(field.name) in used]
     shared = [field.name for field in wanted if types.is_string(field.type) or types.is_binary(field.type)]
     rows = 1 if any(types.is_nested(field.type) for field in wanted) else ROWS_AT_ONCE
     file = parquet.ParquetFile(path, read_dictionary=shared)

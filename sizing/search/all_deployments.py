@@ -61,6 +61,16 @@ class AllDeployments(Sequence[Place]):
         return np.concatenate([kind.usd_per_hour for kind in self.kinds])
 
     @cached_property
+    def systems(self) -> Counts:
+        """Whole systems of each."""
+        return np.concatenate([kind.systems for kind in self.kinds])
+
+    @cached_property
+    def power_kw(self) -> Floats:
+        """Power of all systems of each at their maximum, NaN where unknown."""
+        return np.concatenate([kind.power_kw for kind in self.kinds])
+
+    @cached_property
     def max_rps(self) -> Floats:
         """Requests/s that each carries within the limits with these instances, spares aside."""
         return np.concatenate([kind.max_rps for kind in self.kinds])

@@ -65,10 +65,12 @@ class NotMet:
     """No number of instances met every limit; ``bounded``: more than these were not looked for.
 
     ``broken_rps``: the smallest load of one instance that did not meet them. ``outcome``: counted at ``instances``, the
-    most that were simulated; of more it may be known that they do not carry the load.
+    most that were simulated; of more it may be known that they do not carry the load. ``fewest_possible``: as in
+    :class:`Needed`, None where every count surely broke a limit.
     """
 
     instances: int
+    fewest_possible: int | None
     bounded: bool
     broken_rps: float
     outcome: SimulationCounts
@@ -118,7 +120,13 @@ def _not_met(tries: Tries, *, bounded: bool) -> NotMet:
     """What is known once no number of instances met every limit."""
     largest = max(tries.trials)
     broken_rps = tries.load(max({largest, *tries.overloaded}))
-    return NotMet(instances=largest, bounded=bounded, broken_rps=broken_rps, outcome=tries.trials[largest].outcome)
+    return NotMet(
+        instances=largest,
+        fewest_possible=min((n for n in tries.unclear(largest + 1) if tries.carried(n)), default=None),
+        bounded=bounded,
+        broken_rps=broken_rps,
+        outcome=tries.trials[largest].outcome,
+    )
 
 
 def sharpened(result: Needed, requests: int) -> Needed | NotMet:

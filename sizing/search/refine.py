@@ -3,29 +3,26 @@
 What the simulation counts corrects the capacity of a candidate, so that instances, systems, cost and order follow by
 the same formulas as in the screen.
 
-Beside the best few, pipelines are tried that the screen underrates. The load model lets a prompt wait for the whole
-step before it; in a pipeline the chunks of several prompts are in different stages at once. So deeper pipelines need
-fewer instances by simulation than by the screen, and those it leaves just behind are worth a simulation of their own.
-Where a pipeline comes first, the same GPUs without stages are tried too: that one was corrected and they were not must
-not be why it does.
+Once that is certain, what the screen may have underrated is held against it (:mod:`sizing.search.rivals`), until
+nothing of that comes before it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Set
+from collections.abc import Sequence, Set
 from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from sizing.base.arrays import ROUNDING, Counts, Flags, Rows
+from sizing.base.arrays import ROUNDING, Counts, Rows
 from sizing.base.choices import BY_COST
-from sizing.question.configuration import Configuration
 from sizing.question.understand import Question
 from sizing.search.aggregated import Aggregated, aggregated, most_before, sized
 from sizing.search.instances import Needed, NotMet, bounds, needed, not_at_all, sharpened
 from sizing.search.replicas import arrivals_of, lengths_of, replica_at
+from sizing.search.rivals import MOST_RIVALS, hopeful, underrated, unstaged
 from sizing.search.screen import Evaluated, instances_needed
-from sizing.search.trials import FIRST_REQUESTS, LARGEST_BELOW, Case, in_flight_of, looked_at
+from sizing.search.trials import FIRST_REQUESTS, GROWTH, LARGEST_BELOW, Case, in_flight_of, looked_at, most_requests
 from sizing.simulator.run_length import REPORTED_REQUESTS
 from sizing.simulator.work import OutOfWork, Work
 
@@ -39,14 +36,6 @@ costs about as much time as the first."""
 MOST_FAILURES = 10
 """Candidates that break a limit with every number of instances, after which the search ends: the rest are alike but
 dearer."""
-
-JUST_BEHIND = 1.2
-"""Ratio to the best of the screen by the objective, up to which a pipeline is simulated. Chosen: of 21 cheaper
-deployments that the search missed in 247 random scenarios (22 November 2026), 15 were pipelines within it."""
-
-MOST_TRIED = 2
-"""Pipelines, and layouts without stages, that are simulated beside what the search tries anyway. Chosen: few, as each
-costs time in every plan."""
 
 
 @dataclass
@@ -73,8 +62,12 @@ class Search:
     """Requests/s of one instance at which every limit still holds, by the result that was searched from."""
     pipelines_tried: bool = False
     """Whether the pipelines that the screen underrates have been simulated."""
-    unstaged: set[int] | None = None
-    """Layouts without stages that have been simulated because a pipeline came first; None: none came first yet."""
+    unstaged_tried: bool = False
+    """Whether layouts without stages have been simulated because a pipeline came first."""
+    rivals: set[int] = field(default_factory=set)
+    """What was simulated because of what came first, beside the pipelines."""
+    closer: set[int] = field(default_factory=set)
+    """What was simulated again, because what could not be told from a limit might come before the first."""
 
     @property
     def question(self) -> Question:
@@ -121,6 +114,17 @@ class Search:
         if isinstance(result, Needed):
             self.learned, self.first = result.instances / guess, result.tries.first
         self.results[index] = result
+
+    def look_closer(self, index: int) -> None:
+        """Simulate a candidate for longer at counts that could not be told from the limit. What was met stays so."""
+        self.closer.add(index)
+        known, first = self.results[index], GROWTH * most_requests(self.question.limits)
+        if known.fewest_possible is None:
+            return
+        most = known.instances - 1 if isinstance(known, Needed) else known.instances
+        result = needed(self.case(index), known.fewest_possible, most, first)
+        if isinstance(result, Needed) or isinstance(known, NotMet):
+            self.results[index] = result
 
     def most_instances(self, index: int, guess: int) -> int | None:
         """The most instances with which a candidate still comes before the best so far.
@@ -171,6 +175,19 @@ class Search:
     def _instances(self, index: Rows, evaluated: Evaluated) -> Counts:
         """Instances that each candidate needs at the peak rate by its ``evaluated`` capacity, shaped like ``index``."""
         return instances_needed(self.question.demand.sustained_rps, evaluated.capacity.rps[index])
+
+    def unclear(self, least: float) -> list[int]:
+        """Candidates not yet looked at closer that would count less than ``least`` if the fewest possible did."""
+        fewest = {
+            index: one.fewest_possible
+            for index, one in self.results.items()
+            if index not in self.certain | self.closer
+            and one.fewest_possible is not None
+            and (isinstance(one, NotMet) or one.fewest_possible < one.instances)
+        }
+        rows, counts = np.array([*fewest], dtype=np.intp), np.array([*fewest.values()], dtype=np.int64)
+        counted = aggregated(self.question, self.evaluated, rows, counts).counted()
+        return [int(index) for index in rows[counted < least][:MOST_RIVALS]]
 
     def not_met(self) -> list[tuple[str, NotMet]]:
         """The candidates that met the limits with no number of instances, as they were tried."""
@@ -239,8 +256,8 @@ def refine(screened: Aggregated, seed: int, work: Work | None = None, known: Sea
     """
     search = Search(screened, seed, work or Work())
     if known is not None:
-        # What was tried because a pipeline came first there would not be tried by a question that is asked alone.
-        own = {index: one for index, one in known.results.items() if index not in (known.unstaged or ())}
+        # What was tried because of what came first there might not be tried by a question that is asked alone.
+        own = {index: one for index, one in known.results.items() if index not in known.rivals | known.closer}
         search.results, search.cases, search.certain = own, dict(known.cases), known.certain & own.keys()
         search.heaviest = known.heaviest
     certain = search.certain
@@ -277,20 +294,32 @@ def _search(search: Search, certain: set[int]) -> None:
 
 
 def _rivals_tried(search: Search, now: Refined) -> bool:
-    """Simulate once the pipelines that the screen underrates, and once, when a pipeline comes first, what serves on the
-    same GPUs without stages; whether there were any."""
+    """Simulate once the pipelines that the screen underrates, once, when a pipeline comes first, what serves on the
+    same GPUs without stages, again and for longer what could not be told from a limit, and at most :data:`MOST_RIVALS`
+    of what else might come before; whether any was."""
     if now.first is None:
         return False
-    against, rivals = (search.screened, now.winner, float(now.deployments.counted()[now.first]), search.known), []
+    least, before = float(now.deployments.counted()[now.first]), dict(search.results)
     if not search.pipelines_tried:
         search.pipelines_tried = True
-        rivals += underrated(*against)
-    if search.unstaged is None and search.evaluated.candidates.pp[now.winner] > 1:
-        search.unstaged = set(unstaged(*against))
-        rivals += search.unstaged
-    for index in rivals:
+        _simulate_all(search, underrated(search.screened, now.winner, least, search.known))
+    if not search.unstaged_tried and search.evaluated.candidates.pp[now.winner] > 1:
+        search.unstaged_tried = True
+        others = unstaged(search.screened, now.winner, least, search.known)
+        search.rivals |= set(others)
+        _simulate_all(search, others)
+    for index in search.unclear(least):
+        search.look_closer(index)
+    left = MOST_RIVALS - len(search.rivals)
+    others = hopeful(search.screened, least, search.known)[: max(left, 0)]
+    search.rivals |= set(others)
+    _simulate_all(search, others)
+    return search.results != before
+
+
+def _simulate_all(search: Search, rows: Sequence[int]) -> None:
+    for index in rows:
         search.simulate(index)
-    return bool(rivals)
 
 
 def _first_simulated(search: Search) -> Refined:
@@ -339,53 +368,3 @@ def _close(search: Search) -> list[int]:
             close.append(int(screened.index[k]))
         seen.add(trait)
     return close
-
-
-def underrated(screened: Aggregated, best: int, least: float, known: Set[int]) -> list[int]:
-    """Rows of pipelines not ``known`` that might come before the row ``best``, which turned out to count ``least``.
-
-    By the screen they lie just behind it; without latency limits, by what they carry for ever, they would count less.
-    """
-    counted = screened.counted()
-    just_behind = counted <= JUST_BEHIND * counted[screened.index == best].min(initial=np.inf)
-    staged = screened.evaluated.candidates.pp[screened.index] > 1
-    return _that_may_come_before(screened, just_behind & staged, least, known)
-
-
-def unstaged(screened: Aggregated, best: int, least: float, known: Set[int]) -> list[int]:
-    """Rows not ``known`` without stages, on the GPU, engine and weight format of the pipeline in the row ``best``, that
-    might come before it: which counts ``least``."""
-    rows = screened.evaluated.candidates.rows
-
-    def kind(row: Configuration) -> object:
-        return row.gpu.id, row.engine.id, row.precision.id
-
-    alike = [rows[i].pp == 1 and kind(rows[i]) == kind(rows[best]) for i in screened.index]
-    return _that_may_come_before(screened, np.array(alike, dtype=np.bool_), least, known)
-
-
-def _that_may_come_before(screened: Aggregated, which: Flags, least: float, known: Set[int]) -> list[int]:
-    """Rows not ``known`` of ``which`` (N,) that by what they carry for ever would count less than ``least``."""
-    question, evaluated = screened.question, screened.evaluated
-    if question.scenario.deployment.objective == "latency":  # is not made of instances
-        return []
-    near = np.flatnonzero(which & ~np.isin(screened.index, list(known)))
-    index = screened.index[near]
-    for_ever = instances_needed(question.demand.sustained_rps, evaluated.capacity.stable_rps[index])
-    near = near[aggregated(question, evaluated, index, for_ever).counted() < least]
-    return _first_of_layouts(screened.take(near), {_layout(evaluated.candidates.rows[i]) for i in known})
-
-
-def _first_of_layouts(near: Aggregated, seen: set[object]) -> list[int]:
-    """Rows of the first of each layout on each GPU that was not ``seen``, best first by the screen."""
-    kept = list[int]()
-    for k in near.order() if len(near) else ():
-        layout = _layout(near.row(k))
-        if layout not in seen and len(kept) < MOST_TRIED:
-            kept.append(int(near.index[k]))
-        seen.add(layout)
-    return kept
-
-
-def _layout(row: Configuration) -> object:
-    return row.gpu.id, row.tp, row.pp

@@ -297,12 +297,19 @@ def reserve_of(question: Question) -> Reserve:
 def all_offers(question: Question) -> Offers:
     """What each considered GPU can be bought or rented in, at the location and prices of the scenario."""
     location, rent = question.scenario.deployment.location, question.scenario.costs.rent
-    return _offers(question.gpus, location, question.prices, tuple(question.gpu_prices.items()), rent)
+    own_prices = tuple(question.gpu_prices.items())
+    return _offers(question.gpus, location, question.prices, own_prices, rent, question.system)
 
 
 @lru_cache(maxsize=64)
 def _offers(
-    gpus: tuple[Gpu, ...], location: Location, prices: Prices, own_prices: tuple[tuple[str, float], ...], rent: Rent
+    gpus: tuple[Gpu, ...],
+    location: Location,
+    prices: Prices,
+    own_prices: tuple[tuple[str, float], ...],
+    rent: Rent,
+    system: str | None,
 ) -> Offers:
     own = dict(own_prices)
-    return Offers([options(gpu, location, prices, own.get(gpu.id), rent) for gpu in gpus])
+    each = [options(gpu, location, prices, own.get(gpu.id), rent) for gpu in gpus]
+    return Offers([[one for one in offered if system in (None, one.id)] for offered in each])

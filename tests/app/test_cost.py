@@ -134,7 +134,7 @@ def test_the_sentence_leads_from_the_hardware_of_size_to_all_costs(page: AppTest
     """Two amounts a month stand on one page: the first is a part of the second, and each says what it counts."""
     texts = [text.value.replace("\\", "") for text in page.markdown]
     size = next(re.search(r"(\$[\d.,k]+) a month for the hardware alone", text) for text in texts if "alone" in text)
-    sentence = next(text for text in texts if text.startswith("Own systems"))
+    sentence = next(text for text in texts if text.startswith("- Own systems"))
     assert size
     assert f"servers {size[1]}, " in sentence
 

@@ -129,6 +129,8 @@ BAD_AMOUNTS = [
     ("gpus", "have_gpus", "lots", "GPUs: “lots” is not a number; enter a number, for example 16."),
     ("gpus", "have_gpus", "1.5", "GPUs must be a whole number; 1.5 was entered."),
     ("gpus", "have_gpus", "-3", "GPUs must be more than 0 and at most 1,000,000; -3 was entered."),
+    ("systems", "have_systems", "0", "Servers must be more than 0 and at most 100,000; 0 was entered."),
+    ("kw", "have_kw", "much", "Power: “much” is not a number; enter a number, for example 20."),
     ("usd", "have_usd", "1e15", "Monthly budget must be more than 0 and at most 1,000,000,000,000; 1e15 was entered."),
 ]
 
@@ -155,6 +157,14 @@ def test_hardware_serves_a_load_and_says_how_far_it_can_be_pushed(explore: AppTe
     assert told
     assert any("carry the peak with prompts of up to" in m.value for m in explore.markdown)
     assert next(m.value for m in explore.metric if m.label == "Requests/s")
+
+
+def test_who_has_servers_is_led_from_size_to_what_they_serve(explore: AppTest) -> None:
+    explore.switch_page("pages/size.py").run()
+    explore.button(key="servers_given").click().run()
+    assert explore.session_state["have"] == "systems"
+    assert any("serves up to" in m.value for m in explore.markdown)
+    assert not explore.exception
 
 
 def test_a_budget_too_small_for_a_system_is_said(explore: AppTest) -> None:

@@ -2,7 +2,7 @@
 
 import ast
 from pathlib import Path
-from urllib.parse import parse_qs, urlparse
+from urllib.parse import parse_qs, urlparse, urlsplit
 
 import pytest
 from streamlit.testing.v1 import AppTest
@@ -10,6 +10,8 @@ from streamlit.testing.v1 import AppTest
 from sharing.form.choices import labels
 from sharing.form.fields import FIELDS
 from sharing.form.link import from_parameters
+from sharing.links.live import live_link
+from sizing import Scenario
 from tests.app.conftest import OpenLink
 from tests.app.pages_text import answer, figure, problems
 from ui.state import LINK_VERSION, defaults
@@ -247,6 +249,7 @@ def test_a_link_of_a_former_version_means_what_it_meant(open_link: OpenLink) -> 
         ({"goto": "methodology", "chapter": "Glosary"}, "Glosary", "Glossary"),
         ({"goto": "explore", "shown": ["H100 SXM5 80GB", "H200 SMX 141GB"]}, "H200 SMX 141GB", "H200 SXM 141GB"),
         ({"goto": "size", "where": "Cloud", "cost_cloud": "awz"}, "awz", "aws"),
+        ({"goto": "size", "cost_region": "Germny"}, "Germny", "Germany"),
     ],
 )
 def test_what_a_link_may_mean_is_said(open_link: OpenLink, asked: dict, wrong: str, meant: str) -> None:
@@ -267,6 +270,32 @@ def test_a_link_says_how_what_is_planned_in_the_cloud_is_rented(open_link: OpenL
     size = cost.switch_page("pages/size.py").run()
     assert "gcp" in answer(size)
     assert size.query_params["cost_cloud"] == "gcp"
+
+
+def test_a_link_says_where_and_for_how_long_hardware_is_paid_for(open_link: OpenLink) -> None:
+    asked = {"cost_region": "Germany", "cost_growth": "25 %", "cost_facility": "Colocation", "cost_without": "Staff"}
+    size = open_link(**asked)
+    assert {key: size.query_params[key] for key in asked} == asked
+    cost = size.switch_page("pages/cost.py").run()
+    assert cost.selectbox(key="cost_region").value == "germany"
+    assert cost.multiselect(key="cost_without").value == ["staff"]
+    cost.selectbox(key="cost_region").set_value("france").run()
+    size = cost.switch_page("pages/size.py").run()
+    assert size.query_params["cost_region"] == "France"
+
+
+def test_a_scenario_with_costs_has_them_in_its_link_and_says_what_words_cannot() -> None:
+    costs = {"region": "germany", "growth_percent_per_year": 30, "leave_out": ["staff"], "ramp_up_months": 6}
+    workload = {"input_tokens": 1000, "output_tokens": 100, "peak_rps": 1}
+    asked = Scenario.model_validate({"model": "meta-llama/Llama-3.1-8B", "workload": workload, "costs": costs})
+    link = live_link(asked, "http://localhost:8501/size")
+    stated = parse_qs(urlsplit(link.address).query)
+    assert (stated["cost_region"], stated["cost_without"], stated["cost_ramp"]) == (
+        ["Germany"],
+        ["Staff"],
+        ["6 months"],
+    )
+    assert link.left_out == ("costs.growth_percent_per_year",)
 
 
 def test_labels_of_a_choice_are_distinct() -> None:

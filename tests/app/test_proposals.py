@@ -28,7 +28,10 @@ ASKED = {"model": "meta-llama/Llama-3.3-70B-Instruct", "gpu": "h100,h200", "rps"
 
 def cards(plan: Plan) -> list[str]:
     """What the cards of a plan say, in their order."""
-    return [f"**{usd(one.hardware_usd_per_month)} a month** for {made_of(one.deployment)}" for one in plan.proposals]
+    return [
+        f"Hardware **{usd(one.hardware_usd_per_month)} a month** for {made_of(one.deployment)}"
+        for one in plan.proposals
+    ]
 
 
 def test_size_shows_what_the_plan_proposes(open_link: OpenLink) -> None:

@@ -59,7 +59,7 @@ def test_from_the_form_to_the_cost_and_the_files_of_each_fleet(open_page: OpenPa
 @pytest.mark.parametrize(("width", "scheme"), [(1440, "light"), pytest.param(390, "dark", marks=pytest.mark.slow)])
 def test_rag_with_embedder_and_reranker(open_page: OpenPage, width: int, scheme: Scheme) -> None:
     page = open_page("home", width=width, scheme=scheme)
-    page.get_by_role("button", name="RAG with embedder and reranker").first.click()
+    page.get_by_role("button", name="RAG with reranker").first.click()
     page.wait_for_url("**/size?**")
     settle(page)
     expect(page.get_by_text("embed and rerank run on").first).to_be_visible()

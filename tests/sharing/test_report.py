@@ -9,7 +9,7 @@ from typing import Any, get_args
 import pytest
 from pydantic import BaseModel
 
-from sharing.form.link import COST_CHOICES
+from sharing.form.cost_words import COST_CHOICES
 from sharing.form.presets import defaults, presets
 from sharing.form.read import to_scenario
 from sharing.report.addresses import cleared

@@ -256,8 +256,9 @@ def draw_formats() -> None:
     """Which file to drop of which tool; the own CSV explained, with its template."""
     files = files_of_tools()
     st.markdown(
-        f"Read without conversion: {', '.join(files)}. Results of any other tool: as a CSV with one run a row. "
-        "Several files of one sweep belong together: drop them at once."
+        "What was measured is held against the prediction, and the scenario can be sized with it. Files of "
+        f"{len(files)} tools are read as they are, those of any other as a CSV with one run a row. Drop all files of a "
+        "sweep at once."
     )
     with st.expander("Which file of which tool", icon=":material/description:"):
         st.markdown("\n".join(f"- **{tool}**: {file}" for tool, file in files.items()))

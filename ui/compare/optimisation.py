@@ -14,6 +14,7 @@ from sizing.decision.formats import Formats, formats
 from sizing.decision.keep_text import odd_sentence
 from sizing.decision.keys import with_values
 from sizing.decision.lever_changes import LeverSettings, default_settings, next_smaller, pruned_size_b
+from sizing.decision.lever_text import cheapest_formats, finding
 from sizing.decision.levers import LeverRow, levers
 from sizing.decision.nim import NimComparison, nim_beside_open_source
 from sizing.decision.nim_text import nim_sentences
@@ -95,6 +96,8 @@ def draw_formats(key: str, currency: Currency, *, dark: bool) -> None:
     except SizingError as error:
         draw_problems([str(error)])
         return
+    if text := cheapest_formats(compared, currency.written):
+        st.markdown(f"**{as_markdown(text)}**")
     st.caption(
         "Each format is planned on its own; everything else is as on Size. Accuracy losses and speed gains were "
         "published for other models: test yours. Gain: the vendor's grade, and in brackets the measured tokens/s "
@@ -124,6 +127,7 @@ def draw_levers(key: str, currency: Currency, *, dark: bool) -> None:
     except SizingError as error:
         draw_problems([str(error)])
         return
+    st.markdown(f"**{as_markdown(finding(rows, currency.written))}**")
     st.caption(
         "Each lever is moved alone; everything else is as on Size. Only whole systems are bought, so that fewer GPUs "
         f"need not cost less. {_of_one_fleet(key)}"

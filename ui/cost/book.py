@@ -3,18 +3,17 @@
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, get_args
+from typing import Any
 
 import pandas as pd
 import streamlit as st
 from pydantic import ValidationError
 
-from sizing.base.choices import HybridBase, OptionalPart, Purchase
-from sizing.catalog.payment_terms import TERMS
+from sharing.form.cost_words import BASES, FACILITIES, GROWTHS, LEFT_OUT, LICENCES, PURCHASES, RAMPS, region_words
 from sizing.catalog.system_rows import cloud_instances
 from sizing.economics.api import offers_of, provider_name
-from sizing.economics.assumptions import Assumption, assumptions_for, default_region, regions
-from sizing.scenario.costs import Costs, Facility, Licence
+from sizing.economics.assumptions import Assumption, assumptions_for, default_region
+from sizing.scenario.costs import Costs
 from ui import state
 from ui.cost.price_book import today
 from ui.format import as_markdown, known
@@ -24,22 +23,7 @@ from ui.shell.notes import draw_wrong_in_link
 GIVEN, _EDITION = state.COST_BOOK, "cost_book_edition"
 """Session keys: what was typed into the book by constant, and a number that makes its table start over."""
 
-PURCHASES: Mapping[str, str] = {name: term.label for name, term in TERMS.items()}
-BASES: Mapping[str, str] = {"on_prem": "Own systems"} | {n: term.label for n, term in TERMS.items() if term.commits}
-FACILITIES: Mapping[str, str] = {"own": "Own data centre", "colocation": "Colocation"}
-LICENCES: Mapping[str, str] = {"none": "None", "nvidia_ai_enterprise": "NVIDIA AI Enterprise"}
-LEFT_OUT: Mapping[OptionalPart, str] = {
-    "support": "Support",
-    "switches": "Switches",
-    "storage": "Storage",
-    "staff": "Staff",
-    "capital_charge": "Capital charge",
-}
 ABOUT_RAMP = "The load grows evenly to the planned one; what is owned or committed to is paid for from the first month."
-RAMPS: Mapping[str, str] = {"0": "None", "3": "3 months", "6": "6 months", "12": "12 months"}
-for _words, _type in ((PURCHASES, Purchase), (BASES, HybridBase), (FACILITIES, Facility), (LICENCES, Licence)):
-    assert set(_words) == set(get_args(_type)), _type
-GROWTHS: Mapping[str, str] = {"0": "None", "10": "10 %", "25": "25 %", "50": "50 %", "100": "100 %"}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -76,9 +60,8 @@ def _choices(model_id: str) -> dict[str, Any]:
     """What the controls say, by their session keys; kept in the address."""
     chosen: dict[str, Any] = {"cost_without": _left_out()}
     with st.container(horizontal=True, gap="medium"):
-        regions_named = {name: name.replace("_", " ").title() for name in regions()}
         about = "Price of electricity and carbon of the grid. Rented instances have their provider's region."
-        chosen["cost_region"] = _one_of("Region", "cost_region", regions_named, default_region(), about)
+        chosen["cost_region"] = _one_of("Region", "cost_region", region_words(), default_region(), about)
         for title, options, key, about in (
             ("Instances", PURCHASES, "cost_purchase", "How instances are paid for."),
             ("Growth a year", GROWTHS, "cost_growth", "Of the load, over the 36 months."),

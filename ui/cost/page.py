@@ -13,7 +13,7 @@ from sharing.report.prices import at_list_prices, has_own_prices
 from sizing.base.errors import SizingError
 from sizing.economics.present_value import Investment
 from sizing.economics.results import CostAnswer
-from sizing.economics.text import against_api, against_renting, sentences
+from sizing.economics.text import against_api, against_renting, each_sentence
 from sizing.scenario.costs import Costs
 from ui.cost import computed
 from ui.cost.book import costs, draw_book
@@ -39,7 +39,7 @@ from ui.figures.cost import (
     ways_alt_text,
     ways_table,
 )
-from ui.format import as_markdown
+from ui.format import as_markdown, bullets
 from ui.shell import (
     chosen_currency,
     draw_chart,
@@ -131,7 +131,7 @@ def _ways(cost: CostAnswer, currency: Currency, *, dark: bool) -> None:
         "Own systems, rented and hybrid stand on the GPUs of this plan; “cheapest” is what would be chosen were the "
         "place chosen anew, within the same limits. “API” is the provider that was chosen, or the cheapest."
     )
-    st.markdown(as_markdown(sentences(cost, currency.written)))
+    st.markdown(bullets(each_sentence(cost, currency.written)))
     _draw_ways(ways_table(cost, currency))
     draw_rows(parts_table(cost, currency), key="parts_rows", alt="The cost of each way part by part", height="content")
     draw_csv(ways_table(cost, currency, cents=True), key="ways", what="Ways to pay")
@@ -282,4 +282,4 @@ def draw_presented(answer: FormAnswer, *, dark: bool) -> None:
     draw_chart(build_ways(cost, currency=currency, dark=dark), key="presented_ways", alt=ways_alt_text(cost, currency))
     figure = build_months(months, total=True, currency=currency, dark=dark)
     draw_chart(figure, key="presented_months", alt="Cost of every way since the start, over 36 months.")
-    st.markdown(as_markdown(sentences(cost, currency.written)))
+    st.markdown(bullets(each_sentence(cost, currency.written)))

@@ -9,7 +9,7 @@ from typing import TypeVar
 import streamlit as st
 
 from sizing.explore.frontier import FrontierSplit, OperatingPoints
-from sizing.explore.inverse import Pushed, Served
+from sizing.explore.inverse import Pushed, Served, systems_to_own
 from sizing.explore.load_band import LoadBand
 from sizing.explore.measured_points import MeasuredPoint, measured_points
 from sizing.explore.operating_point import XAxis, YAxis
@@ -17,6 +17,7 @@ from sizing.explore.shared_pool import PoolObjective, SharedPool
 from sizing.scenario.schema import Scenario
 from ui.state import place_told, plan_of
 from ui.work import computing
+from ui.work.computing import Have
 from ui.work.plans import computed
 from ui.work.questions import Computation
 
@@ -59,14 +60,20 @@ def band_of(scenario_json: str) -> LoadBand:
     return _of_plan(_BAND, "Working out the range of the load curve", scenario_json)
 
 
-def served_of(scenario_json: str, gpu: str, gpus: int | None, usd_per_month: float | None) -> Served:
-    """What a number of GPUs of one kind, or a budget for them, serves. Raises SizingError."""
-    return _computed(_SERVED, "Working out what it serves", scenario_json, gpu, gpus, usd_per_month)
+def served_of(scenario_json: str, on: str, have: Have, amount: float) -> Served:
+    """What GPUs of one kind, systems, or a budget or power for them serve. Raises SizingError."""
+    return _computed(_SERVED, "Working out what it serves", scenario_json, on, have, amount)
 
 
-def pushed_of(scenario_json: str, gpu: str, gpus: int) -> tuple[Pushed, ...]:
+def pushed_of(scenario_json: str, on: str, have: Have, gpus: int) -> tuple[Pushed, ...]:
     """How far the prompt and each limit that holds can be pushed on these GPUs."""
-    return _computed(_PUSHED, "Working out how far it goes", scenario_json, gpu, gpus)
+    return _computed(_PUSHED, "Working out how far it goes", scenario_json, on, have, gpus)
+
+
+@st.cache_resource(max_entries=KEPT, ttl="6h", show_spinner=False)
+def systems_of(scenario_json: str) -> dict[str, str]:
+    """Names of the servers and racks that somebody may have of the considered GPUs, by id."""
+    return {key: one.name for key, one in systems_to_own(Scenario.model_validate_json(scenario_json)).items()}
 
 
 def pool_of(scenario_jsons: tuple[str, ...], objective: PoolObjective) -> SharedPool:

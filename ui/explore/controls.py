@@ -135,18 +135,18 @@ def draw_gpu_choice(key: str, answer: Answer) -> str:
     """One of the considered GPUs; that of the plan unless another was chosen."""
     plan, options = answer.plan, _considered(answer.scenario)
     first = plan.deployment.gpu if plan.deployment else options[0]
-    chosen = st.session_state.get(key)
-    if chosen is not None and chosen not in options:
-        del st.session_state[key]
+    names = {gpu: answer.question.gpu_name(gpu) for gpu in options}
+    kept = state.linked(key, names)
+    draw_wrong_in_link(key, "GPU of this scenario")
     return (
         st.selectbox(
             "GPU",
             options,
             index=None,
             key=key,
-            persist_state="session",
-            placeholder=answer.question.gpu_name(first),
-            format_func=answer.question.gpu_name,
+            **kept,
+            placeholder=names[first],
+            format_func=names.__getitem__,
             help="Empty: the GPU of the plan.",
         )
         or first

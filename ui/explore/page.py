@@ -15,6 +15,7 @@ from ui.explore.serves import draw_serves
 from ui.explore.shared_pool import draw_pool
 from ui.figures.heat_map import build_heat_map, heat_map_alt_text, heat_map_table
 from ui.figures.load_curve import build_load_curve, load_curve_alt_text, load_curve_table
+from ui.inputs.given import TAB
 from ui.shell import draw_chart, draw_own_prices, draw_problems, draw_table, draw_tabs
 from ui.size import jobs
 from ui.size.above import draw_above, draw_curve_origin
@@ -50,7 +51,7 @@ def _views(answer: FormAnswer, *, dark: bool) -> None:
             "Latency against throughput": partial(draw_frontier, answer, dark=dark),
             "Load curve": partial(draw_load, answer, dark=dark),
             "Lengths": partial(draw_lengths, answer, dark=dark),
-            "What can this serve?": partial(draw_serves, answer),
+            TAB: partial(draw_serves, answer),
             "Shared pool": partial(draw_pool, answer),
         },
         key="show",

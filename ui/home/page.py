@@ -16,13 +16,22 @@ from sizing.scenario.schema import Scenario
 from ui import shell, state
 from ui.access import allowed
 from ui.format import as_markdown
+from ui.inputs.given import draw_given
 from ui.library import library, open_in_size, refused
+from ui.work.computing import Have
 
 _MOST_RECENT = 4
 """Scenarios that are offered again: as many as cards stand in a row."""
 
 SECTIONS = {"use case": "Start from a use case", "worked example": "Or from a worked example with a benchmark"}
 """Kind of preset and the heading of its cards."""
+
+GIVEN: tuple[tuple[Have, str, str], ...] = (
+    ("systems", "Servers you own", ":material/dns:"),
+    ("usd", "A monthly budget", ":material/payments:"),
+    ("kw", "A power limit", ":material/bolt:"),
+)
+"""What a plan may begin with, how it is called here, and its icon."""
 
 
 def draw() -> None:
@@ -33,6 +42,7 @@ def draw() -> None:
         "read how many GPUs and systems serve it, at which latency and cost, what limits it, how sure that is and why. "
         "Every number can be followed to its formula and source, and no scenario is sent anywhere."
     )
+    _given()
     if allowed(Right.READ):
         _recent()
     for kind, title in SECTIONS.items():
@@ -70,6 +80,14 @@ def _recent() -> None:
                 ):
                     open_in_size(library().version(entry.id), entry.version)
             st.page_link("pages/scenarios.py", label="All scenarios", icon=":material/inventory_2:")
+
+
+def _given() -> None:
+    """The question the other way round, for who has hardware or money already."""
+    with st.container(horizontal=True, gap="medium", vertical_alignment="center"):
+        st.markdown("Or the other way round: what do these serve?", width="content")
+        for have, title, icon in GIVEN:
+            draw_given(title, have, key=f"given_{have}", icon=icon, help="Opens Explore with the scenario on Size.")
 
 
 def _sources() -> None:

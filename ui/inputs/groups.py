@@ -20,6 +20,7 @@ from sizing.scenario.schema import Benchmark
 from ui import state
 from ui.format import as_markdown
 from ui.inputs.faults import Places, places_kept
+from ui.inputs.given import draw_given
 from ui.inputs.model import draw_model
 from ui.inputs.trace import draw_trace, draw_upload
 from ui.inputs.widgets import behind_a_click, dropdown, long_text, segments, several, switch, text
@@ -188,6 +189,13 @@ def _hardware() -> None:
         _own_left_out()
         switch("proven")
         segments("where")
+        draw_given(
+            "You have servers already?",
+            "systems",
+            key="servers_given",
+            icon=":material/dns:",
+            help="What servers, GPUs, a budget or power that are given serve of this scenario: on Explore.",
+        )
         if state.restricted():
             st.button(
                 "Consider all hardware again",

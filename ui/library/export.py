@@ -8,6 +8,7 @@ import streamlit as st
 from pydantic import ValidationError
 
 from sharing.audit import Act, record
+from sharing.author import SYSTEM_USER
 from sharing.document import file_stem
 from sharing.errors import SharingError
 from sharing.formats import FORMATS
@@ -155,7 +156,7 @@ def _people() -> tuple[str, str]:
     )
     author = st.text_input(
         "By",
-        value=actor().name,
+        value="" if actor().name == SYSTEM_USER else actor().name,
         key="export_author",
         max_chars=NAME_LENGTH,
         help="Who answers for it.",

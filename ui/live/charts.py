@@ -80,7 +80,7 @@ def latency_chart(
     place, (name, unit, scale) = list(QUANTILES).index(chosen), _LATENCIES[quantity]
     drawn = [
         ChartLine(
-            name=f"{q} {name}",
+            name=q,
             values=line(lines, f"{quantity}.{q}"),
             colour=i,
             dash=DASHES[i % len(DASHES)],
@@ -90,7 +90,7 @@ def latency_chart(
     ]
     mean = ChartLine(name="Mean", values=line(lines, f"{quantity}.mean"), colour=len(QUANTILES), dash=3, width=1.5)
     band = Band(
-        name=f"Certain range of {chosen}",
+        name=f"{chosen}, certain",
         low=line(lines, f"{quantity}.{chosen}_low"),
         high=line(lines, f"{quantity}.{chosen}_high"),
         colour=place,

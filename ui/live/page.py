@@ -46,8 +46,8 @@ def draw() -> None:
             query_params=address_of("reality", seen_from="live"),
             help="What was planned beside what this source measures, over the same time.",
         )
-    with st.container(horizontal=True, vertical_alignment="bottom", gap="medium"):
-        planned, price = draw_plan_switch(), draw_price()
+        price = draw_price()
+    planned = draw_plan_switch()
     if moment.problem:
         st.warning(as_markdown(moment.problem), icon=":material/schedule:")
     waiting = _nothing_yet(picked, moment)

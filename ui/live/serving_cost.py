@@ -130,14 +130,14 @@ def planned_usd_per_gpu_hour(plan: Plan) -> float | None:
 def draw_price() -> float | None:
     """The price of a GPU-hour of what runs; the last one that was a price where this one is none."""
     last: float | None = st.session_state.get(_KEPT)
-    text = st.text_input(
-        "Price here (USD per GPU-hour)",
-        key=PRICE,
-        persist_state="session",
-        placeholder="as in the plan",
-        width=260,
-        help="For the cost per million tokens. Left empty, it is the plan's price of a GPU-hour. It is in no link.",
-    )
+    with st.popover("Price", icon=":material/payments:", help="What a GPU-hour costs here, for the cost of tokens."):
+        text = st.text_input(
+            "Price here (USD per GPU-hour)",
+            key=PRICE,
+            persist_state="session",
+            placeholder="as in the plan",
+            help="For the cost per million tokens. Left empty, it is the plan's price of a GPU-hour. It is in no link.",
+        )
     if not text.strip():
         st.session_state.pop(_KEPT, None)
         return None

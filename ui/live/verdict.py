@@ -148,5 +148,6 @@ def _facts(observed: Observation, moment: LiveWindow, *, late: bool) -> None:
         f"figures of the {duration(observed.window_s)} before {moment.clock(observed.at_s)}",
     ]
     st.caption(as_markdown(" · ".join(part for part in parts if part)))
-    for note in observed.notes[:4]:
+    above = {*observed.reasons, *(alert.sentence for alert in alerts(observed))}
+    for note in [note for note in observed.notes if note not in above][:4]:
         st.caption(f":material/info: {as_markdown(note)}")

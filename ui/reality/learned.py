@@ -86,8 +86,11 @@ def _figures(one: Recalibration) -> None:
         )
         draw_figure("Windows", one.windows, help=f"From {one.since} to {one.until}." if one.since else None)
         if one.error_before is not None and one.error_after is not None:
-            errors = f"{percent(one.error_before)} to {percent(one.error_after)}"
-            draw_figure("Error on others", errors, help="Median error on windows that were left out, before and after.")
+            draw_figure(
+                f"Error elsewhere, {percent(one.error_before)} before",
+                percent(one.error_after),
+                help="Median error on windows that were left out, with these step times and before.",
+            )
 
 
 def _draw_accept(diagnosis: Diagnosis) -> None:

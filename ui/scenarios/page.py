@@ -48,6 +48,18 @@ def draw() -> None:
         shell.draw_tabs(views, key="scenarios_view")
 
 
+def _nothing(*, searched: bool, deleted: bool) -> None:
+    """Why the list is empty, and the way to a scenario where there is none yet."""
+    if searched:
+        st.info("No scenario has all of these words.", icon=":material/search_off:")
+    elif deleted:
+        st.info("Nothing was deleted.", icon=":material/inventory_2:")
+    else:
+        hint = " Save one on Size, or import a file." if allowed(Right.SAVE) else ""
+        st.info(f"No scenario is kept yet.{hint}", icon=":material/inventory_2:")
+        st.page_link("pages/size.py", icon=":material/straighten:", query_params=state.address_of("size"))
+
+
 def _scenarios(currency: Currency) -> None:
     with st.container(horizontal=True, vertical_alignment="bottom"):
         text = st.text_input(
@@ -62,8 +74,7 @@ def _scenarios(currency: Currency) -> None:
         )
     listed = library().search(ScenarioQuery(text=text, deleted=deleted, limit=MOST_SHOWN))
     if not listed.entries:
-        hint = " Save a scenario on Size, or import a file." if allowed(Right.SAVE) else ""
-        st.info(f"Nothing here.{hint}", icon=":material/inventory_2:")
+        _nothing(searched=bool(text.strip()), deleted=deleted)
         return
     more = "" if listed.total <= MOST_SHOWN else f", the latest {MOST_SHOWN} of them shown"
     st.caption(f"{counted(listed.total, 'scenario')}{more}, the latest changed first.")

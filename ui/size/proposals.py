@@ -33,10 +33,11 @@ def draw_proposals(answer: FormAnswer, *, to_choose: bool = True) -> None:
 def _draw(one: Proposal, balanced: Proposal, answer: FormAnswer, *, to_choose: bool) -> None:
     """A card: two lines of figures, and what it gives up."""
     with st.container(gap="xxsmall"):
-        same = "" if one.name != "balanced" else " :green-badge[the plan]"
+        same = " :green-badge[the plan]" if is_the_plan(one, balanced) else ""
         st.markdown(f"**{NAMES[one.name]}**{same}")
         st.markdown(
-            f"**{as_markdown(a_month(one.hardware_usd_per_month))}** for {as_markdown(made_of(one.deployment))}"
+            f"Hardware **{as_markdown(a_month(one.hardware_usd_per_month))}** for "
+            f"{as_markdown(made_of(one.deployment))}"
         )
         st.markdown(f":small[Limits hold: **{as_markdown(chance(one))}**; room to grow: **{as_markdown(room(one))}**]")
         st.caption(as_markdown(gives_up(one, balanced, usd)))

@@ -58,7 +58,7 @@ def _panel(answer: FormAnswer, *, dark: bool, watched: bool) -> None:
         st.rerun()
     st.markdown("Runs the deployment of the answer request by request, beside the page.")
     traffic = _traffic(answer, disabled=running)
-    with st.expander("What if", type="compact"):
+    with st.expander("With a failure, or batched otherwise", type="compact"):
         what_if = _what_if(disabled=running)
     label = "Simulate this hour" if traffic == (_PEAK, 1.0) else f"Simulate: {traffic[0].lower()}"
     run = _run(answer, *traffic, what_if)

@@ -17,7 +17,7 @@ from sizing.planning.left_out import other_bases
 from sizing.planning.text import and_drafts, why_no_alternatives
 from sizing.question.configuration import parallelism_text
 from ui import state
-from ui.format import as_markdown, known, unbroken
+from ui.format import as_markdown, known
 from ui.shell import is_narrow
 from ui.size.above import ORIGIN, origin_of
 from ui.size.key_figures import parallelism
@@ -31,8 +31,8 @@ SAME_PRICE = 0.0005
 """Relative difference below which two prices read the same."""
 _CLICK, _LET_IN = "use_alternative", "let_in"
 
-_CHANGE_PX = 236
-"""Width of the buttons that change a scenario. Chosen: holds "Consider formats that lose accuracy"."""
+APPLY, _APPLY_PX = "Apply", 60
+"""What the buttons that change a scenario say, beside the change in words, and the width of their column."""
 _GPUS_PX = 194
 """Width of the column of GPUs. Chosen: the longest name with its number, and all other columns beside it."""
 _SHORT, _LETTER_PX, _AROUND_PX = 5, 7, 24
@@ -42,8 +42,8 @@ _ORIGIN_PX = 70
 """Width of the column that says which figures are simulated."""
 _SPARE_PX = 30
 """What the column of GPUs can give in any case."""
-_CLOSEST_PX, _REASON_PX, _RELAXATION_PX, _ROW_PX = 160, 230, 120, 96
-_NARROWER = (120, 184, 110, 130)
+_CLOSEST_PX, _REASON_PX, _RELAXATION_PX, _ROW_PX = 170, 310, 190, 76
+_NARROWER = (110, 150, 110, 150)
 """Widths of the columns of configurations, reasons and changes, and height of a row that is high enough for cells to
 wrap; the same in a narrow window. Chosen: all columns stand beside the form at 1440 pixels and in a window of 1024, and
 two limits that are missed can be read."""
@@ -119,8 +119,10 @@ def _most_letters(column: pd.Series) -> int:
 
 
 def _draw_notes(answer: FormAnswer, planned: Deployed) -> None:
-    """What has to be known of the ranking: what is estimated, and which prices are of another basis."""
+    """What has to be known of the ranking: what is priced and estimated, and which prices are of another basis."""
     plan = answer.plan
+    if plan.alternatives:
+        st.caption(f":material/payments: USD/month: {_HARDWARE[0].lower()}{_HARDWARE[1:]}")
     if not plan.alternatives:
         st.caption(why_no_alternatives(plan))
     elif any(c.decided_by == "analytic" for c in plan.alternatives) and plan.decided_by == "simulation":
@@ -229,8 +231,8 @@ def draw_excluded(answer: FormAnswer) -> None:
                 {
                     "gpu": e.closest or answer.question.gpu_name(e.gpu),
                     "reason": e.reason,
-                    "fix": unbroken(e.fix.label) if e.fix else None,
                     "relaxation": e.relaxation,
+                    "fix": APPLY if e.fix else None,
                 }
                 for e in shown
             ]
@@ -240,12 +242,12 @@ def draw_excluded(answer: FormAnswer) -> None:
         key="excluded",
         alt="Excluded GPUs with the reason and the smallest change",
         column_config={
-            "gpu": st.column_config.TextColumn("GPU, closest configuration", width=closest, pinned=not is_narrow()),
-            "reason": st.column_config.TextColumn("Reason", width=reason),
-            "fix": st.column_config.ButtonColumn(
-                "Change", key=_LET_IN, on_click=_let_in, args=(answer,), width=_CHANGE_PX
+            "gpu": st.column_config.TextColumn(
+                "GPU", width=closest, pinned=not is_narrow(), help="With the configuration that comes closest."
             ),
+            "reason": st.column_config.TextColumn("Reason", width=reason),
             "relaxation": st.column_config.TextColumn("Smallest change", width=relaxation),
+            "fix": st.column_config.ButtonColumn("", key=_LET_IN, on_click=_let_in, args=(answer,), width=_APPLY_PX),
         },
     )
 

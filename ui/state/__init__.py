@@ -61,5 +61,5 @@ from ui.state.values import (
     values,
     write,
 )
-from ui.state.views import linked, texts_in_link, wrong_in_link
+from ui.state.views import bring, linked, texts_in_link, wrong_in_link
 from ui.state.waiting import place_told, waiting_sentence

@@ -1,17 +1,13 @@
 """What the session says about costs: choices of the Cost page, and what was typed into its book of constants."""
 
 from collections.abc import Mapping
-from functools import cache
-from types import MappingProxyType
 from typing import Any
 
 import streamlit as st
 from pydantic import ValidationError
 
-from sharing.form.link import COST_CHOICES
+from sharing.form.cost_words import COST_CHOICES, chosen, cost_options
 from sizing.base.errors import alternatives, nearest_names
-from sizing.catalog.payment_terms import TERMS
-from sizing.catalog.system_rows import cloud_instances
 from sizing.scenario.costs import Costs
 from sizing.scenario.schema import Scenario
 from ui.state import views
@@ -21,9 +17,6 @@ COST_BOOK = "cost_book"
 
 RENT = ("purchase", "cloud_provider", "cloud_region", "reserved_1y_discount_percent", "reserved_3y_discount_percent")
 """Constants that say from whom and how instances are rented (:attr:`sizing.scenario.costs.Costs.rent`)."""
-
-RENT_CHOICES: Mapping[str, str] = MappingProxyType({key: field for key, field in COST_CHOICES.items() if field in RENT})
-"""The choices of the Cost page among them: they decide what is planned in the cloud, so that every link has them."""
 
 COST_PAGE = "cost"
 
@@ -43,28 +36,28 @@ def with_rent(scenario: Scenario) -> Scenario:
     if scenario.deployment.location != "cloud":
         return scenario
     try:
-        chosen = with_costs(scenario).costs
+        stated = with_costs(scenario).costs
     except ValidationError:
         return scenario
-    rent = {name: getattr(chosen, name) for name in RENT}
-    return scenario.model_copy(update={"costs": scenario.costs.model_copy(update=rent | _rent_of_link())})
+    rent = {name: getattr(stated, name) for name in RENT}
+    return scenario.model_copy(update={"costs": scenario.costs.model_copy(update=rent)})
 
 
-def _rent_of_link() -> dict[str, Any]:
-    """What a link asks for of these choices, until the controls of the Cost page have taken them from the address."""
-    texts = views.carried(COST_PAGE, RENT_CHOICES)
-    rent = {}
-    for key, field in RENT_CHOICES.items():
-        text = texts.get(key, st.query_params.get_all(key))
-        if key not in st.session_state and text and text[-1] in (options := rent_options()[key]):
-            rent[field] = options[text[-1]]
-    return rent
+def _of_link() -> dict[str, Any]:
+    """What a link asks for of the choices of the Cost page, until its controls have taken them from the address."""
+    texts = views.carried(COST_PAGE, cost_options())
+    asked = {
+        key: chosen(key, texts.get(key, st.query_params.get_all(key)))
+        for key in cost_options()
+        if key not in st.session_state
+    }
+    return {key: value for key, value in asked.items() if value is not None}
 
 
-def wrong_rent(address: Mapping[str, list[str]]) -> tuple[str, ...]:
-    """A sentence for each of these choices of an address that cannot be, with what it may mean."""
+def wrong_costs(address: Mapping[str, list[str]]) -> tuple[str, ...]:
+    """A sentence for each choice of the Cost page in an address that cannot be, with what it may mean."""
     sentences = []
-    for key, options in rent_options().items():
+    for key, options in cost_options().items():
         for text in (text for text in address.get(key, ()) if text not in options):
             near = nearest_names(text, options)
             meant = f" Did you mean {alternatives(near)}?" if near else ""
@@ -72,25 +65,12 @@ def wrong_rent(address: Mapping[str, list[str]]) -> tuple[str, ...]:
     return tuple(sentences)
 
 
-@cache
-def rent_options() -> Mapping[str, Mapping[str, str]]:
-    """By key of the address: what each of these choices may be, by its words there."""
-    rows = cloud_instances()
-    return MappingProxyType(
-        {
-            "cost_purchase": {term.label: name for name, term in TERMS.items()},
-            "cost_cloud": {name: name for name in sorted({row.provider for row in rows})},
-            "cost_cloud_region": {name: name for name in sorted({row.region for row in rows})},
-        }
-    )
-
-
 def with_costs(scenario: Scenario) -> Scenario:
     """The scenario with what the session says about costs, as the Cost page computes it.
 
     Raises ValidationError where that cannot be.
     """
-    given = as_costs({key: st.session_state[key] for key in COST_CHOICES if key in st.session_state})
+    given = as_costs(_of_link() | {key: st.session_state[key] for key in COST_CHOICES if key in st.session_state})
     if scenario.costs.api.chosen and not st.session_state.get("cost_api"):
         given.pop("api", None)
     given |= st.session_state.get(COST_BOOK, {})

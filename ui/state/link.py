@@ -13,6 +13,7 @@ import streamlit as st
 from streamlit.proto.WidgetStates_pb2 import WidgetState
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
+from sharing.form.cost_words import COST_CHOICES
 from sharing.form.fields import FIELDS
 from sharing.form.left_behind import GIVEN, KINDS, NAMED_TRACE, given
 from sharing.form.link import (
@@ -31,7 +32,7 @@ from sharing.form.link_versions import LINK_VERSION, unknown_version
 from sharing.links.live import without_addresses
 from ui.format import listed
 from ui.state import views
-from ui.state.costs import COST_PAGE, RENT_CHOICES, wrong_rent
+from ui.state.costs import COST_PAGE, wrong_costs
 from ui.state.values import benchmark, price_book, trace, use_trace_named, values, write
 
 _ABOUT_LINKS = (VERSION, NAMED_TRACE, GIVEN)
@@ -62,8 +63,8 @@ def parameters() -> dict[str, list[str]]:
     prices or a benchmark is."""
     now = values()
     kinds = _given(now)
-    rent = views.carried(COST_PAGE, RENT_CHOICES)
-    return _inputs(now) | rent | ({GIVEN: [",".join(kinds)]} if kinds else {})
+    costs = views.carried(COST_PAGE, COST_CHOICES)
+    return _inputs(now) | costs | ({GIVEN: [",".join(kinds)]} if kinds else {})
 
 
 def _inputs(now: Mapping[str, Any]) -> dict[str, list[str]]:
@@ -161,7 +162,7 @@ def _open(page: str, brought: Mapping[str, list[str]]) -> None:
         views.open_page(page, {})
         st.session_state[_NOTES] = _Notes(sentences=(sentence,), page=page)
         return
-    others = NO_INPUTS - {*_ABOUT_LINKS, *(() if page == COST_PAGE else RENT_CHOICES)}
+    others = NO_INPUTS - {*_ABOUT_LINKS, *(() if page == COST_PAGE else COST_CHOICES)}
     views.open_page(page, {key: given for key, given in address.items() if key in others})
     if page not in WITH_INPUTS:
         unknown = {key: given for key, given in address.items() if key not in NO_INPUTS and field_of(key) is None}
@@ -170,12 +171,12 @@ def _open(page: str, brought: Mapping[str, list[str]]) -> None:
     if not address.keys() - others:
         return
     if page != COST_PAGE:
-        views.bring(COST_PAGE, {key: address.get(key, []) for key in RENT_CHOICES})
+        views.bring(COST_PAGE, {key: address.get(key, []) for key in COST_CHOICES})
     opened = from_parameters(address)
     write(opened.values)
     named = address.get(NAMED_TRACE, [""])[-1]
     use_trace_named(named)
-    sentences = (*_of_version(address), *_of_trace(named), *opened.problems, *wrong_rent(address))
+    sentences = (*_of_version(address), *_of_trace(named), *opened.problems, *wrong_costs(address))
     kinds = tuple(kind for text in address.get(GIVEN, ()) for kind in text.split(",") if kind in KINDS)
     st.session_state[_NOTES] = _Notes(sentences=sentences, given=kinds, inputs=_inputs(values()))
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import lru_cache
-from typing import TYPE_CHECKING, get_args
+from typing import TYPE_CHECKING, Literal, assert_never, get_args
 
 from sizing.base.result import Plan
 from sizing.scenario.schema import Scenario
@@ -25,6 +25,9 @@ if TYPE_CHECKING:  # loaded by the first question that needs it
     from sizing.replay.what_if import WhatIf
     from sizing.scenario.trace import Trace
     from sizing.simulator.drive import Progress
+
+Have = Literal["gpus", "systems", "usd", "kw"]
+"""What is given where a scenario is asked the other way round."""
 
 KEPT_MAPS = 4
 """Maps of lengths whose question a process keeps. Chosen: as many as are worked out beside each other."""
@@ -54,21 +57,33 @@ def band(scenario_json: str, plan: Plan) -> LoadBand:
     return load_band(_answer(scenario_json, plan))
 
 
-def served(scenario_json: str, gpu: str, gpus: int | None, usd_per_month: float | None) -> Served:
-    """What a number of GPUs of one kind, or a budget for them, serves. Raises SizingError."""
-    from sizing.explore.inverse import served_by_budget, served_by_gpus
+def served(scenario_json: str, on: str, have: Have, amount: float) -> Served:
+    """What GPUs of one kind, systems, a budget or power for them serve; ``on``: the GPU, of systems the system.
+    Raises SizingError."""
+    from sizing.explore.inverse import served_by_budget, served_by_gpus, served_by_power, served_by_systems
     from sizing.explore.length_map import on_gpu
 
-    scenario = on_gpu(_scenario(scenario_json), gpu)
-    return served_by_gpus(scenario, gpus) if gpus is not None else served_by_budget(scenario, usd_per_month or 0.0)
+    scenario = _scenario(scenario_json)
+    match have:
+        case "systems":
+            return served_by_systems(scenario, int(amount), on)
+        case "gpus":
+            return served_by_gpus(on_gpu(scenario, on), int(amount))
+        case "usd":
+            return served_by_budget(on_gpu(scenario, on), amount)
+        case "kw":
+            return served_by_power(on_gpu(scenario, on), amount)
+        case _:
+            assert_never(have)
 
 
-def pushed(scenario_json: str, gpu: str, gpus: int) -> tuple[Pushed, ...]:
+def pushed(scenario_json: str, on: str, have: Have, gpus: int) -> tuple[Pushed, ...]:
     """How far the prompt and each limit that holds can be pushed on these GPUs. Raises SizingError."""
-    from sizing.explore.inverse import LimitName, longest_prompt, tightest_limit
+    from sizing.explore.inverse import LimitName, longest_prompt, owning, systems_to_own, tightest_limit
     from sizing.explore.length_map import on_gpu
 
-    scenario = on_gpu(_scenario(scenario_json), gpu)
+    asked = _scenario(scenario_json)
+    scenario = owning(asked, systems_to_own(asked)[on]) if have == "systems" else on_gpu(asked, on)
     limited = [name for name in get_args(LimitName) if getattr(scenario.limits, name) is not None]
     streamed = scenario.workload.mode == "streaming"
     usable = limited if streamed else [n for n in limited if n == "e2e_ms" and scenario.workload.mode == "sequential"]

@@ -1,4 +1,4 @@
-"""Load generators of HTTP that know no tokens (k6, Locust, wrk, hey, ab, oha, vegeta): known, and not read.
+"""Load generators that know no tokens (k6, Locust, wrk, hey, ab, oha, vegeta, perf_analyzer): known, and not read.
 
 What they time is a request as a whole, or the headers of a stream: neither lengths nor first tokens can be told from
 their files, so that there is nothing to compare. The sentence says where their figures go.
@@ -23,6 +23,7 @@ _TEXTS = {
     "hey": re.compile(r"Summary:\n\s+Total:.*\n\s+Slowest:"),
     "oha": re.compile(r"Summary:\n\s+Success rate:"),
     "ab": re.compile(r"This is ApacheBench"),
+    "perf_analyzer": re.compile(r"(^|,|\n)Inferences/Second,Client Send,|\*\*\* Measurement Settings \*\*\*"),
     "vegeta": re.compile(r"Requests\s+\[total, rate(, throughput)?\]"),
 }
 """What each prints, by its name."""

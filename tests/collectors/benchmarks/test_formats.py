@@ -226,6 +226,7 @@ def test_the_own_tool_of_an_engine_names_it():
         "SGLang bench_serving": "sglang",
         "SGLang batches": "sglang",
         "llama-bench": "llamacpp",
+        "text-generation-benchmark": "tgi",
         "trtllm-bench": "trtllm",
         "gptManagerBenchmark": "trtllm",
     }

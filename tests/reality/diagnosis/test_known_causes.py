@@ -60,7 +60,11 @@ def test_the_slow_replica_is_named_and_drained() -> None:
     _, said = told("slow_gpu")
     assert said.causes[0].subject == "server-1"
     drain = next(action for action in said.actions if action.kind == "drain")
-    assert (drain.subject, drain.replicas, drain.change) == ("server-1", 1, -1)
+    # One of two cannot carry the load alone: another takes the place of what is drained.
+    assert (drain.subject, drain.replicas, drain.change, drain.enough) == ("server-1", 2, 0, True)
+    assert "With another in its place" in drain.why
+    assert "Drain server-1 and put another in its place" in said.headline
+    assert "(GPU node" in said.headline
 
 
 def test_a_lost_replica_is_restored() -> None:
@@ -100,11 +104,7 @@ def test_a_slow_replica_may_keep_the_weight_that_it_carries() -> None:
     slow = next(row for row in said.causes if row.cause == "slow_gpu")
     assert (weighed.subject, weighed.change) == ("server-1", 0)
     assert weighed.weight == pytest.approx(1.0 / slow.measured, rel=0.01)
-    drained = next(action for action in said.actions if action.kind == "drain")
-    assert weighed.capacity_within_limits_rps is None or (
-        drained.capacity_within_limits_rps is None
-        or weighed.capacity_within_limits_rps > 0.9 * drained.capacity_within_limits_rps
-    )
+    assert (weighed.capacity_within_limits_rps or 0.0) > 0.9 * (said.capacity_within_limits_rps or 0.0)
     assert "of the capacity of all unused" in weighed.why
     even = next(action for action in told("routing")[1].actions if action.kind == "rebalance")
     assert (even.weight, even.why.count("Share it evenly.")) == (None, 1)

@@ -100,6 +100,18 @@ def test_a_fleet_as_planned_is_seen_as_planned(change: Changed, kind: RemarkKind
     assert not reading.observed.number("replicas_lost")
 
 
+def test_a_scrape_that_failed_is_no_loss() -> None:
+    def change(track: Track) -> Iterator[Track]:
+        if track.labels["job"] == "vllm" and track.labels["pod"] == "server-1":
+            track = Track(track.labels, track.times[:-1], track.values[:-1], track.times[-1:])
+        yield track
+
+    given, reading, said = diagnosed(change)
+    assert reading.observed.number("replicas_lost") == 1.0
+    assert len(reading.details.replicas) == given.world.replicas
+    assert (said.state, said.main_cause) == ("met", None), said.headline
+
+
 def test_a_label_that_numbers_replicas_makes_no_copies() -> None:
     given, reading, _ = diagnosed(lambda track: iter([labelled(track, replica=track.labels.get("pod", ""))]))
     assert not reading.observed.has(RemarkKind.COPIES)

@@ -108,7 +108,7 @@ def test_architectures_are_those_of_the_models(config: dict[str, object], params
     ],
 )
 def test_bytes_are_those_of_published_files(config: dict[str, object], file_gb: float) -> None:
-    assert stored_gb(config) == pytest.approx(file_gb, rel=0.06)
+    assert stored_gb(config) == pytest.approx(file_gb, rel=0.02)
 
 
 def test_three_tools_say_the_same() -> None:

@@ -89,6 +89,21 @@ def test_a_plan_on_a_processor_says_what_it_rests_on(gpu, engine):
     assert f"median {evidence_of(gpus()[gpu]).median_pct:.0f} %" in said.message
 
 
+@pytest.mark.parametrize(
+    ("model", "engine", "precision", "told"),
+    [
+        ("openai/gpt-oss-120b", "trtllm", "mxfp4", "of TensorRT-LLM on GB10"),
+        ("openai/gpt-oss-120b", "trtllm", "mxfp4", "of gpt-oss-120b in MXFP4 by llama.cpp"),
+        ("openai/gpt-oss-20b", "vllm", "mxfp4", "of gpt-oss-20b in MXFP4 by llama.cpp"),
+    ],
+)
+def test_a_workstation_measured_by_another_engine_is_told_so(model, engine, precision, told):
+    row = Configuration(
+        gpu=gpus()["gb10"], engine=resolve_engine(engine), precision=resolve_precision(precision), kv_precision="fp16"
+    )
+    assert any(told in one.message for one in about_evidence(model_named(model), row))
+
+
 def test_a_machine_without_a_run_of_its_own_is_told_so():
     row = Configuration(
         gpu=gpus()["epyc_9755"],
@@ -98,7 +113,7 @@ def test_a_machine_without_a_run_of_its_own_is_told_so():
     )
     (said,) = about_evidence(model_named(LLAMA_8B), row)
     assert "no run of this machine itself is known" in said.message
-    assert measured_alike(row.gpu, "llamacpp").gpu == "ampereone_a192"
+    assert measured_alike(row.gpu, "llamacpp", LLAMA_8B).gpu == "ampereone_a192"
 
 
 def test_asked_for_several_gpus_an_instance_has_still_one_machine():

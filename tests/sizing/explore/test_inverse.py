@@ -12,8 +12,12 @@ from sizing.explore.inverse import (
     LEAST_RPS,
     largest_load,
     longest_prompt,
+    owning,
     served_by_budget,
     served_by_gpus,
+    served_by_power,
+    served_by_systems,
+    systems_to_own,
     tightest_limit,
 )
 from sizing.planning.analytic import analytic_plan
@@ -64,6 +68,44 @@ def test_a_budget_buys_whole_systems_only() -> None:
     assert (half.systems, one.systems, two.systems) == (1, 1, 2)
     assert half.requests_per_s < one.requests_per_s
     assert two.requests_per_s == pytest.approx(2 * one.requests_per_s)
+
+
+@pytest.mark.parametrize("servers", [1, 3])
+def test_servers_that_are_there_serve_what_their_gpus_do(servers: int) -> None:
+    served = served_by_systems(scenario(), servers, "dgx_h100")
+    assert served.requests_per_s == pytest.approx(served_by_gpus(scenario(), 8 * servers).requests_per_s)
+    assert (served.systems, served.gpus_given) == (servers, 8 * servers)
+
+
+def test_servers_are_there_wherever_the_scenario_would_run() -> None:
+    rented = scenario(deployment={"gpus": ["h100_sxm"], "precisions": ["fp8"], "location": "cloud"})
+    assert served_by_systems(rented, 1, "dgx_h100").requests_per_s > 0
+
+
+def test_no_layer_is_split_over_two_servers() -> None:
+    small = next(one for one in systems_to_own(scenario(deployment={"gpus": ["h200_nvl"]})).values() if one.gpus == 2)
+    wide = scenario(deployment={"gpus": ["h200_nvl"], "tp": [4]})
+    with pytest.raises(SizingError, match="no TP of the scenario fits"):
+        owning(wide, small)
+    assert owning(scenario(deployment={"gpus": ["h200_nvl"]}), small).deployment.tp == [1, 2]
+
+
+def test_power_is_that_of_whole_systems() -> None:
+    # A DGX H100 draws 10.2 kW at most: 10 kW run none of them, and an HGX H100 of four GPUs less.
+    less, one = (served_by_power(scenario(), kw).requests_per_s for kw in (10.1, 10.3))
+    assert 0 < less < one
+    assert one == pytest.approx(served_by_gpus(scenario(), 8).requests_per_s)
+
+
+@pytest.mark.parametrize("kilowatts", [0.0, -1.0, float("nan"), 1e9])
+def test_absurd_powers_are_refused(kilowatts: float) -> None:
+    with pytest.raises(SizingError):
+        served_by_power(scenario(), kilowatts)
+
+
+def test_servers_of_other_gpus_are_refused() -> None:
+    with pytest.raises(SizingError, match="no system of the GPUs considered"):
+        served_by_systems(scenario(), 1, "dgx_b200")
 
 
 def test_the_longest_prompt_fits_and_a_longer_one_does_not() -> None:

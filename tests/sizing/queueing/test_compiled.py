@@ -84,7 +84,7 @@ def test_an_engine_in_the_mean_is_what_the_arrays_say() -> None:
     """Little's law: a request holds its place for its own prefill, its decode steps and the prompts of the others."""
     step, out = 0.01 + 2e-4 * CONCURRENCY, np.empty((compiled.LOADED, *CONCURRENCY.shape))
     alone, prefill, gaps, chunks, others = 0.2, 0.15, 100.0, 2.0, 0.01
-    stalled, rows = 0.001 * CONCURRENCY, np.array([[alone, prefill, gaps, chunks, others]])
+    stalled, rows = 0.001 * CONCURRENCY, np.array([[alone, prefill, gaps, chunks, others, SLOTS]])
     fixed = 0.01 - 1e-5 * CONCURRENCY
     compiled.loaded((step, CONCURRENCY, stalled, fixed), rows, out)
     prompts = CONCURRENCY / gaps

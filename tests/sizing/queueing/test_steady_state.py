@@ -105,6 +105,15 @@ def test_an_answer_of_one_token_has_no_gap_to_interrupt():
     assert np.isfinite(state.rps).all()
 
 
+def test_no_prompt_interrupts_an_engine_that_admits_one_request():
+    """Gaps of 10 ms at any load, as spread as none; with two places prompts of 80 ms interrupt ten gaps."""
+    grid, traffic = at(0.9), Traffic(input_tokens=1000, output_tokens=11)
+    one, two = (under(toy(grid), grid, traffic, slots=slots) for slots in (1.0, 2.0))
+    assert one.itl_mean_s[0, 0] == pytest.approx(0.01)
+    assert one.itl_s(99.0)[0, 0] == pytest.approx(0.01, rel=0.01)
+    assert two.itl_mean_s[0, 0] > 0.017
+
+
 def test_cached_prompt_tokens_need_no_budget():
     """A shorter prompt takes fewer steps, each of which it shares with the sequences that are decoding."""
     grid = at(4.0)

@@ -7,7 +7,8 @@ import numpy as np
 from sizing import Scenario
 from sizing.question.understand import understand
 from sizing.search.instances import Needed
-from sizing.search.refine import JUST_BEHIND, MOST_TRIED, Refined, refine, underrated
+from sizing.search.refine import Refined, refine
+from sizing.search.rivals import JUST_BEHIND, MOST_TRIED, underrated
 from sizing.search.serving import screened
 
 H200: dict[str, Any] = {
@@ -69,7 +70,7 @@ def test_where_a_pipeline_comes_first_the_same_gpus_are_tried_without_stages() -
     found, staged = on_mi355x(), on_mi355x(pp=PIPELINES)
     rows = found.search.evaluated.candidates.rows
     tried = {rows[i].pp for i, one in found.search.results.items() if isinstance(one, Needed)}
-    assert found.search.unstaged
+    assert found.search.unstaged_tried
     assert {1, 4} <= tried
     assert rows[found.winner].pp == 1
     assert gpus(found) <= gpus(staged)

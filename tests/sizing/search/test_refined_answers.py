@@ -97,7 +97,13 @@ def test_a_count_that_is_known_not_to_carry_the_load_is_not_asked_for_again() ->
 
 def test_without_limits_it_is_the_load_that_is_not_carried() -> None:
     limits = LatencyLimits(ttft_s=math.inf, itl_s=math.inf, e2e_s=math.inf, percentile=50.0)
-    tried = NotMet(instances=7, bounded=True, broken_rps=4.2, outcome=SimulationCounts.__new__(SimulationCounts))
+    tried = NotMet(
+        instances=7,
+        fewest_possible=None,
+        bounded=True,
+        broken_rps=4.2,
+        outcome=SimulationCounts.__new__(SimulationCounts),
+    )
     assert "One does not carry the load with 7 instances." in not_confirmed(limits, [("One", tried)]).message
 
 
