@@ -73,7 +73,7 @@ def cost_options() -> Mapping[str, Mapping[str, str]]:
 
 def in_words(costs: Costs) -> dict[str, list[str]]:
     """The choices of a scenario as an address says them, defaults left out, and what its words cannot say."""
-    said: dict[str, list[str]] = {}
+    addressed: dict[str, list[str]] = {}
     for key, options in cost_options().items():
         stated, default = getattr(costs, COST_CHOICES[key]), Costs.model_fields[COST_CHOICES[key]].default
         if stated in (default, None):
@@ -81,8 +81,8 @@ def in_words(costs: Costs) -> dict[str, list[str]]:
         words = {value: word for word, value in options.items()}
         texts = [words.get(_plain(one)) for one in (stated if isinstance(stated, tuple) else (stated,))]
         if all(texts):
-            said[key] = [text for text in texts if text]
-    return said
+            addressed[key] = [text for text in texts if text]
+    return addressed
 
 
 def chosen(key: str, texts: Sequence[str]) -> str | list[str] | None:

@@ -172,8 +172,8 @@ def systems_to_own(scenario: Scenario) -> dict[str, HardwareOption]:
 def owning(scenario: Scenario, owned: HardwareOption) -> Scenario:
     """The scenario on these systems, no layer of the model split over two of them."""
     scenario = on_gpu(_on_premises(scenario), owned.gpu_id)
-    asked = scenario.deployment.tp
-    inside = [one for one in asked or TP_SIZES if one <= owned.gpus]
+    sizes = scenario.deployment.tp
+    inside = [one for one in sizes or TP_SIZES if one <= owned.gpus]
     if not inside:
         raise SizingError(f"{owned.name} has {counted(owned.gpus, 'GPU')}: no TP of the scenario fits.")
     deployment = scenario.deployment.model_copy(update={"tp": inside})

@@ -46,12 +46,12 @@ def with_rent(scenario: Scenario) -> Scenario:
 def _of_link() -> dict[str, Any]:
     """What a link asks for of the choices of the Cost page, until its controls have taken them from the address."""
     texts = views.carried(COST_PAGE, cost_options())
-    asked = {
+    linked = {
         key: chosen(key, texts.get(key, st.query_params.get_all(key)))
         for key in cost_options()
         if key not in st.session_state
     }
-    return {key: value for key, value in asked.items() if value is not None}
+    return {key: value for key, value in linked.items() if value is not None}
 
 
 def wrong_costs(address: Mapping[str, list[str]]) -> tuple[str, ...]:

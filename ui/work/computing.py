@@ -82,8 +82,8 @@ def pushed(scenario_json: str, on: str, have: Have, gpus: int) -> tuple[Pushed, 
     from sizing.explore.inverse import LimitName, longest_prompt, owning, systems_to_own, tightest_limit
     from sizing.explore.length_map import on_gpu
 
-    asked = _scenario(scenario_json)
-    scenario = owning(asked, systems_to_own(asked)[on]) if have == "systems" else on_gpu(asked, on)
+    stated = _scenario(scenario_json)
+    scenario = owning(stated, systems_to_own(stated)[on]) if have == "systems" else on_gpu(stated, on)
     limited = [name for name in get_args(LimitName) if getattr(scenario.limits, name) is not None]
     streamed = scenario.workload.mode == "streaming"
     usable = limited if streamed else [n for n in limited if n == "e2e_ms" and scenario.workload.mode == "sequential"]
