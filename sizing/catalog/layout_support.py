@@ -87,6 +87,8 @@ class LayoutSupport:
                 out.append(self._split)
         if dp > 1:
             out.append(self._ranks)
+        if self.gpu.host_gpus and tp * dp > self.gpu.host_gpus:
+            out.append(self._hosts)
         return out
 
     def _aspect(self, aspect: Aspect) -> Support:
@@ -95,10 +97,10 @@ class LayoutSupport:
         return worst_of(parts, self.base)
 
     @property
-    def unknown_aspects(self) -> tuple[bool, bool, bool, bool]:
+    def unknown_aspects(self) -> tuple[bool, bool, bool, bool, bool]:
         """Whether nobody says that it runs with tensor parallelism, in pipeline stages, with experts spread, with
-        attention-DP ranks."""
-        aspects = (self._tensor, self._pipeline, self._experts, self._ranks)
+        attention-DP ranks, with those of one stage over several hosts."""
+        aspects = (self._tensor, self._pipeline, self._experts, self._ranks, self._hosts)
         return tuple(stated.status == "unknown" for stated in aspects)  # type: ignore[return-value]
 
     @cached_property
@@ -123,6 +125,10 @@ class LayoutSupport:
     @cached_property
     def _ranks(self) -> Support:
         return self._aspect("ranks")
+
+    @cached_property
+    def _hosts(self) -> Support:
+        return self._aspect("hosts")
 
     @cached_property
     def _widths(self) -> tuple[tuple[int, ...], int]:

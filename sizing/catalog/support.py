@@ -50,6 +50,7 @@ ReasonKind = Literal[
     "experts",
     "experts_split",
     "ranks",
+    "hosts",
     "blocks",
 ]
 """What an answer about support rests on."""

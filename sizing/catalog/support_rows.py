@@ -33,12 +33,13 @@ Aspect = Literal[
     "experts",
     "experts_split",
     "ranks",
+    "hosts",
     "blocks",
     "model",
 ]
 """What a rule is about: whether the model starts; whether it computes in FP16 (``half``); tensor parallelism;
 pipeline stages, and those with speculation; expert parallelism, and one over fewer GPUs than an instance has;
-attention-DP ranks; block scales that ranks must not cut; the class."""
+attention-DP ranks; TP and DP over several hosts; block scales that ranks must not cut; the class."""
 
 ANY_ENGINE = "*"
 """Engine of a rule that holds for all."""

@@ -250,11 +250,16 @@ def unknown_support(model: Model, candidates: Candidates, rows: Rows | slice = s
         alone = stated.status == "unknown" or adapters_unknown(model, unit)
         return np.array([alone, *running.unknown_aspects], dtype=np.int64)
 
-    of_units = candidates.per_unit(("unknown_support", model.id), aspects).reshape(-1, 5)
-    whole, tensor, pipeline, experts, ranks = of_units[candidates.unit[rows]].T > 0
+    of_units = candidates.per_unit(("unknown_support", model.id), aspects).reshape(-1, 6)
+    whole, tensor, pipeline, experts, ranks, hosts = of_units[candidates.unit[rows]].T > 0
     split = (candidates.tp, candidates.pp, candidates.ep, candidates.dp)
     tp, pp, ep, dp = (degree[rows] > 1 for degree in split)
-    return np.asarray(whole | (tensor & tp) | (pipeline & pp) | (experts & ep) | (ranks & dp))
+    beyond = candidates.tp[rows] * candidates.dp[rows] > candidates.column(_host_gpus, rows)
+    return np.asarray(whole | (tensor & tp) | (pipeline & pp) | (experts & ep) | (ranks & dp) | (hosts & beyond))
+
+
+def _host_gpus(row: Configuration) -> float:
+    return float(row.gpu.host_gpus or np.inf)
 
 
 def adapters_unknown(model: Model, row: Configuration) -> bool:

@@ -54,6 +54,7 @@ STATEMENTS: Mapping[ReasonKind, str] = MappingProxyType(
         "experts": "{engine} is not declared to spread the experts (EP) on {gpu}",
         "experts_split": "{engine} has no expert parallelism over fewer GPUs than the instance has",
         "ranks": "{engine} is not declared to run attention-data-parallel ranks (DP) of this model on {gpu}",
+        "hosts": "{engine} is not declared to run one instance over several hosts of {gpu}",
         "blocks": "{engine} cannot cut a width of {subject} into whole FP8 blocks of {block} on each rank",
     }
 )

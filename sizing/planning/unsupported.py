@@ -51,6 +51,7 @@ _BINDS = {
     "experts_split": "ep",
     "experts_uneven": "ep",
     "ranks": "dp",
+    "hosts": "tp",
     "dense": "ep",
     "format": "precisions",
     "block_scales": "precisions",

@@ -164,6 +164,15 @@ def test_layouts_that_do_not_divide(model: str, degrees: tuple[int, int, int, in
 
 
 @pytest.mark.parametrize(
+    ("gpu", "tp", "status"), [("tpu_v5e", 8, "supported"), ("tpu_v5e", 16, "unknown"), ("h100_sxm", 16, "supported")]
+)
+def test_a_tpu_slice_of_several_hosts_is_not_known_to_run_one_instance(gpu: str, tp: int, status: str) -> None:
+    stated = laid_out("vllm", gpu, LLAMA_70B, "bf16", tp, 1, 1, 1)
+    assert stated.status == status
+    assert stated.status == "supported" or stated.why.kind == "hosts"
+
+
+@pytest.mark.parametrize(
     ("model", "degrees"),
     [
         ("MiniMaxAI/MiniMax-M2.7", (8, 1, 8, 1)),
