@@ -13,7 +13,8 @@ from sharing.library import reading
 from sharing.library.records import Version
 from sharing.library.schema import GUESSES, LINKS
 from sharing.library.store import Library
-from sharing.links.records import Link, LinkState, Shared, Unlocked, link_where, report_of
+from sharing.links.records import Link, LinkState, Shared, Unlocked
+from sharing.links.rows import link_where, report_of
 from sharing.links.secrets import LONGEST_TOKEN, is_password
 
 FREE_GUESSES = 5

@@ -12,7 +12,8 @@ from sharing.library.reading import version
 from sharing.library.records import NAME_LENGTH, json_text
 from sharing.library.schema import LINKS
 from sharing.library.store import Library
-from sharing.links.records import LISTED, Link, Made, Terms, link_of, link_where
+from sharing.links.records import Link, Made, Terms
+from sharing.links.rows import LISTED, link_of, link_where
 from sharing.links.secrets import password_hash
 from sharing.report.content import Report
 

@@ -86,7 +86,7 @@ BOUNDS = (
 
 NOT_VALIDATED = (
     "Against published runs, what routing gains in tokens/s was off by 1 and 27 % (two runs), what a second tier gains "
-    "by 10 % in the median (seven runs of two sources). TTFT turn by turn was off by 21 and 24 % "
+    "by 10 % in the median (seven runs of two sources). TTFT turn by turn was off by 21 and 26 % "
     "in the medians of two sources, of which one states no rate of its store."
 )
 """How far published runs were met, and what was not: docs/TRAFFIC.md, docs/accuracy/turns.csv."""

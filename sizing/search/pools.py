@@ -31,6 +31,7 @@ from sizing.queueing.steady_state import SteadyState
 from sizing.queueing.waiting import gamma_quantile
 from sizing.scenario.schema import Layout
 from sizing.search.batch_limits import first_of_each
+from sizing.search.preferences import of_instances
 from sizing.search.screen import Evaluated, expected, instances_needed
 
 BUSY = np.concatenate([np.linspace(0.02, 0.9, 12), [0.93, 0.95, 0.97, 0.985, 0.995]])
@@ -329,27 +330,28 @@ def _best_of_units(
     most: Floats,
     capacity: Callable[[Question, Evaluated, Rows], Floats],
 ) -> tuple[Rows, Floats]:
-    """The rows of every unit that carry the peak with the fewest GPUs, spares counted, and their ``capacity``.
+    """The rows of every unit that carry the peak with the fewest GPUs, spares counted, as an expert counts them, and
+    their ``capacity``.
 
     ``most`` (N,) is what a row carries at best. Capacities, which take longer, are computed for the likeliest rows and
     for those that could still do with fewer GPUs than these; of these, those with most to spare come first.
     """
     c, peak, spares = evaluated.candidates, question.demand.sustained_rps, question.scenario.deployment.spare_instances
+    least, factors = fewest_of_a_kind(question), np.ones(len(evaluated))
+    factors[rows] = of_instances(question, evaluated, rows)
 
-    least = fewest_of_a_kind(question)
-
-    def gpus(rows: Rows, rps: Floats) -> Counts:
+    def counted(rows: Rows, rps: Floats) -> Floats:
         instances = np.maximum(instances_needed(peak, rps), least) + spares
-        return np.asarray(instances * c.gpus[rows], dtype=np.int64)
+        return np.asarray(instances * c.gpus[rows] * factors[rows])
 
     def rank(rows: Rows, rps: Floats) -> Floats:
         spare = rps / c.gpus[rows]
-        return np.asarray(gpus(rows, rps) - spare / (1.0 + spare))
+        return np.asarray(counted(rows, rps) - spare / (1.0 + spare))
 
     likely = first_of_each(c.unit[rows], rank(rows, most), BEST_OF_UNIT)
     known, rps = rows[likely], capacity(question, evaluated, rows[likely])
-    fewest = least_by_group(c.unit[known], gpus(known, rps), len(c.units))
-    promising = gpus(rows, most) < fewest[c.unit[rows]]
+    fewest = least_by_group(c.unit[known], counted(known, rps), len(c.units))
+    promising = counted(rows, most) < fewest[c.unit[rows]]
     promising[likely] = False
     if promising.any():
         others = rows[promising]

@@ -22,5 +22,5 @@ def test_pools_on_two_gpu_types_are_drawn_as_a_table() -> None:
     apart = pools.answer().plan.mixed
     assert apart.apart is not None
     shown = pools_table(apart.apart, str)
-    assert list(shown["gpus"]) == ["60 x h100_sxm", "160 x h20"]
+    assert list(shown["gpus"]) == ["64 x h100_sxm", "136 x h20"]
     assert list(shown["pool"]) == ["prefill", "decode"]

@@ -92,7 +92,7 @@ def test_a_report_shows_pools_on_two_gpu_types() -> None:
     assert shown is not None
     own = mixed(subject_of(answer, Released.OWN_PRICES))
     (table,) = (block for block in own.blocks if isinstance(block, Table))
-    assert [row[2] for row in table.rows] == ["60 x H100 SXM5 80GB", "160 x H20 SXM5 96GB"]
+    assert [row[2] for row in table.rows] == ["64 x H100 SXM5 80GB", "136 x H20 SXM5 96GB"]
     assert "a month of hardware" in table.title
     bare = mixed(subject_of(answer, Released.NOTHING))
     assert "$" not in bare.model_dump_json()

@@ -178,7 +178,7 @@ def near_the_floor(confidence: int, itl_ms: float) -> Plan:
 def test_what_is_expected_is_what_a_plan_as_likely_as_not_takes() -> None:
     """A simulation adds much to the capacity near the fastest token; that is not carried over to faster steps, which
     said that one of the three instances was expected to be enough."""
-    sure, likely = near_the_floor(90, 50.0), near_the_floor(50, 50.0)
+    sure, likely = near_the_floor(90, 48.0), near_the_floor(50, 48.0)
     assert sure.deployment is not None
     assert likely.deployment is not None
     assert sure.gpus_expected == likely.deployment.gpus
@@ -186,9 +186,9 @@ def test_what_is_expected_is_what_a_plan_as_likely_as_not_takes() -> None:
 
 
 def test_it_is_said_where_doubt_and_not_the_load_decides_what_is_bought() -> None:
-    by_doubt = {one.code: one for one in near_the_floor(90, 50.0).warnings}["doubt_decides"]
+    by_doubt = {one.code: one for one in near_the_floor(90, 48.0).warnings}["doubt_decides"]
     assert by_doubt.fix is not None
     assert (by_doubt.fix.key, by_doubt.fix.value) == ("deployment.confidence", 50)
     assert "4 GPUs (TP4)" in by_doubt.message
-    for other in (near_the_floor(50, 50.0), near_the_floor(90, 150.0)):
+    for other in (near_the_floor(50, 48.0), near_the_floor(90, 150.0)):
         assert "doubt_decides" not in {one.code for one in other.warnings}

@@ -29,6 +29,7 @@ from sizing.search.pools import (
     smallest_pools,
 )
 from sizing.search.pools_simulated import FirstTokens, PoolsCase, case_of, first_tokens, needed_pools
+from sizing.search.preferences import of_instances
 from sizing.search.screen import Evaluated, all_configurations, evaluate, instances_needed
 from sizing.search.serving import screened
 from sizing.simulator.work import Work
@@ -57,12 +58,13 @@ def evaluated_of(keys: dict[str, Any]) -> tuple[Question, Evaluated]:
     return question, evaluate(question, all_configurations(question))
 
 
-def fewest(question: Question, evaluated: Evaluated, rows: np.ndarray, rps: Floats) -> dict[int, int]:
-    """GPUs of the smallest pool of each unit that has one, spares counted."""
-    c, found = evaluated.candidates, dict[int, int]()
+def fewest(question: Question, evaluated: Evaluated, rows: np.ndarray, rps: Floats) -> dict[int, float]:
+    """GPUs of the smallest pool of each unit that has one, spares counted, as an expert counts them."""
+    c, found = evaluated.candidates, dict[int, float]()
     spares = question.scenario.deployment.spare_instances
     gpus = (instances_needed(question.demand.peak_rps, rps) + spares) * c.gpus[rows]
-    for unit, n in zip(c.unit[rows][rps > 0].tolist(), gpus[rps > 0].tolist(), strict=True):
+    counted = gpus * of_instances(question, evaluated, rows)
+    for unit, n in zip(c.unit[rows][rps > 0].tolist(), counted[rps > 0].tolist(), strict=True):
         found[unit] = min(n, found.get(unit, n))
     return found
 
@@ -153,7 +155,7 @@ def test_a_median_that_rises_with_more_instances_loses_no_pools() -> None:
                 "peak_rps": 90,
                 "arrivals": {"gamma": {"cv": 2.0}},
             },
-            "limits": {"ttft_ms": 5000, "itl_ms": 8, "e2e_ms": 31, "percentile": 50},
+            "limits": {"ttft_ms": 5000, "itl_ms": 8, "e2e_ms": 32, "percentile": 50},
             "deployment": {"gpus": ["h100_sxm"], "serving": ["disaggregated"], "location": "cloud", "confidence": 50},
         }
     )

@@ -185,7 +185,7 @@ def test_what_a_worker_makes_of_a_plan_is_what_is_made_of_it_here() -> None:
         computing.frontier: (asked, known, "ttft_ms", "output_tokens_per_s_per_gpu", (gpu,), "none"),
         computing.band: (asked, known),
         computing.row_of_lengths: (asked, gpu, 500.0, (50.0, 200.0)),
-        computing.served: (asked, gpu, 8, None),
+        computing.served: (asked, gpu, "gpus", 8.0),
         computing.day: (asked, known, working_day(10.0, 2.0), 60.0),
     }
     with running(1) as plans:
