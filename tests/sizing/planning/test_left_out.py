@@ -124,7 +124,7 @@ def test_gpus_that_could_be_cheaper_say_what_all_of_them_would(rps: float, objec
     [
         ("openai/gpt-oss-120b", 5, (1500, 20), "on_prem", "tensor parallelism over PCIe."),
         ("openai/gpt-oss-120b", 2, (500, 15), "cloud", "drafts, whose gain depends on the traffic."),
-        ("deepseek-ai/DeepSeek-R1", 25, (1000, 30), "on_prem", "pipeline stages or prefill and decode apart."),
+        ("deepseek-ai/DeepSeek-R1", 25, (700, 30), "on_prem", "pipeline stages or prefill and decode apart."),
     ],
 )
 def test_what_costs_less_and_comes_later_says_what_comes_with_it(
