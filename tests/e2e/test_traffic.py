@@ -51,7 +51,7 @@ def cancel(page: Page) -> None:
 def test_an_outage_is_judged_in_its_own_window(open_page: OpenPage) -> None:
     """Six seconds of an hour leave its p99 within the limits; those who asked meanwhile waited far longer."""
     page = open_page(HOUR)
-    page.get_by_role("tabpanel", name="Simulate").get_by_text("What if", exact=True).click()
+    page.get_by_role("tabpanel", name="Simulate").get_by_text("With a failure, or batched otherwise").click()
     settle(page)
     enter(page, "A failure lasts (minutes)", "0.1")
     page.get_by_role("button", name="Simulate this hour").click()
