@@ -60,6 +60,13 @@ def _read(page: Page) -> None:
     settle(page)
 
 
+def _diagnosed(page: Page) -> None:
+    """Once it is read, and the diagnosis above has come."""
+    _read(page)
+    expect(page.get_by_text("the diagnosis appears then")).to_have_count(0, timeout=PATIENCE_MS)
+    settle(page)
+
+
 def _saved_and_frozen(page: Page) -> None:
     """Save the scenario, then make a frozen link to it."""
     page.get_by_role("button", name="Share", exact=True).click()
@@ -89,7 +96,7 @@ JOURNEY = (
     Picture(name="6-cost", path=f"cost?{QUESTION}"),
     Picture(name="7-share", path=f"size?{QUESTION}", act=_saved_and_frozen),
     Picture(name="9-live", path="live", act=_read),
-    Picture(name="10-reality", path="reality", act=_read),
+    Picture(name="10-reality", path="reality", act=_diagnosed),
 )
 CUSTOMER = "8-customer"
 """The page behind the frozen link that step 7 has made, in a browser of its own."""
