@@ -49,6 +49,7 @@ class PointTable(Columns):
     variation: Floats
     equal: Flags
     software_year: Floats
+    plans_ahead: Flags
     instances: Floats
     concurrency: Floats
     rate_rps: Floats
@@ -106,6 +107,7 @@ def point_table(points: Sequence[Point]) -> PointTable:
         variation=col([p.output_variation for p in points]),
         equal=np.array([[p.equal_answers] for p in points], dtype=bool),
         software_year=col([p.software_year for p in points]),
+        plans_ahead=np.array([[_plans_ahead(p)] for p in points], dtype=bool),
         instances=instances,
         concurrency=np.maximum(col([p.concurrency for p in points]) / instances, 1.0),
         rate_rps=col([p.rate_rps for p in points]) / instances,
@@ -228,8 +230,11 @@ def roofline_times(points: PointTable, concurrency: Floats, source: Roofline) ->
 
 def first_token_steps(points: PointTable, fit: Efficiencies) -> Floats:
     """Decode steps of others that the first token of every point takes, (C, 1)."""
-    sources = ((Roofline(fit, p.software_year), p) for p in points.points)
-    return np.array([[source.first_token_steps(p.configuration.engine, p.model)] for source, p in sources])
+    return np.where(points.plans_ahead, fit.common.first_token_steps, 0.0)
+
+
+def _plans_ahead(point: Point) -> bool:
+    return point.configuration.engine.plans_ahead_in(point.software_year, point.model.hf_architecture)
 
 
 def times_by_group(points: PointTable, concurrency: Floats, source: StepTimeSource) -> StepTimes:
